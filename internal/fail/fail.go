@@ -1,0 +1,61 @@
+// Package fail is the error that a user of Weir sees: a reason that programs
+// can match and a class that decides what happens next. It formats no
+// conditions and schedules nothing; its callers translate the class.
+package fail
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Class says what a reconcile does after an error.
+type Class int
+
+const (
+	// Retry backs off and tries again. It is the class of every error that
+	// is not an [*Error].
+	Retry Class = iota
+	// Wait tries again after [Error.After], or at the object's interval when
+	// that is zero.
+	Wait
+	// Stall does not try again until the spec changes.
+	Stall
+)
+
+// Error is an error with a reason.
+type Error struct {
+	// Reason is a CamelCase constant declared beside the API type.
+	Reason string
+	// Class decides what happens next; the zero value is [Retry].
+	Class Class
+	// After delays the next try of class [Wait]; zero means the interval.
+	After time.Duration
+	// Err holds the message and the cause.
+	Err error
+}
+
+// Error returns the message without the reason, which conditions and reports
+// carry in a field of its own.
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retried returns an error of class [Retry]. The format is that of
+// [fmt.Errorf].
+func Retried(reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// Stalled returns an error of class [Stall]. The format is that of
+// [fmt.Errorf].
+func Stalled(reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, Class: Stall, Err: fmt.Errorf(format, args...)}
+}
+
+// As returns the first [*Error] in the chain of err, and false when there is
+// none.
+func As(err error) (*Error, bool) {
+	return errors.AsType[*Error](err)
+}
