@@ -90,7 +90,7 @@ func TestPackLeavesNoFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
+	t.Cleanup(func() { _ = p.Close() })
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("the directory holds %v, %v", left, err)
 	}

@@ -20,12 +20,12 @@ const packBuffer = 256 << 10
 type Pack struct {
 	file *os.File
 
-	mu     sync.Mutex
-	buf    *bufio.Writer
-	hash   hash.Hash
-	copied []byte
-	end    int64
-	err    error
+	mu    sync.Mutex
+	buf   *bufio.Writer
+	hash  hash.Hash
+	chunk []byte
+	end   int64
+	err   error
 }
 
 // NewPack creates a pack in a temporary file of dir, or of the system's
@@ -42,10 +42,10 @@ func NewPack(dir string) (*Pack, error) {
 		return nil, fmt.Errorf("creating a pack file: %w", err)
 	}
 	return &Pack{
-		file:   f,
-		buf:    bufio.NewWriterSize(f, packBuffer),
-		hash:   sha256.New(),
-		copied: make([]byte, 32<<10),
+		file:  f,
+		buf:   bufio.NewWriterSize(f, packBuffer),
+		hash:  sha256.New(),
+		chunk: make([]byte, 32<<10),
 	}, nil
 }
 
@@ -58,16 +58,9 @@ func (p *Pack) Put(r io.Reader) (Blob, error) {
 	if p.err != nil {
 		return Blob{}, p.err
 	}
-	p.hash.Reset()
-	// Writes of a hash never fail, so an error is the reader's or the disk's;
-	// bufio.Writer remembers the latter.
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(p.buf, p.hash)}, struct{ io.Reader }{r}, p.copied)
 	start := p.end
+	n, err := p.append(r)
 	p.end += n
-	if _, werr := p.buf.Write(nil); werr != nil {
-		p.err = fmt.Errorf("writing a pack file: %w", werr)
-		return Blob{}, p.err
-	}
 	if err != nil {
 		return Blob{}, err
 	}
@@ -77,6 +70,27 @@ func (p *Pack) Put(r io.Reader) (Blob, error) {
 		b = Blob{}
 	}
 	return b, nil
+}
+
+// append writes and hashes what r holds, chunk by chunk: one pass while the
+// bytes are in the processor's cache.
+func (p *Pack) append(r io.Reader) (n int64, err error) {
+	p.hash.Reset()
+	for {
+		m, err := r.Read(p.chunk)
+		p.hash.Write(p.chunk[:m])
+		if _, werr := p.buf.Write(p.chunk[:m]); werr != nil {
+			p.err = fmt.Errorf("writing a pack file: %w", werr)
+			return n, p.err
+		}
+		n += int64(m)
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
 }
 
 // ReadAt implements [io.ReaderAt] over all bytes that were put so far.

@@ -6,6 +6,7 @@ package fail
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -59,3 +60,34 @@ func Stalled(reason, format string, args ...any) *Error {
 func As(err error) (*Error, bool) {
 	return errors.AsType[*Error](err)
 }
+
+// Join returns one error on one line for several, nil for none, with the
+// texts in order and "; " in between. Nil errors are left out.
+func Join(errs ...error) error {
+	var out joined
+	for _, err := range errs {
+		if err != nil {
+			out = append(out, err)
+		}
+	}
+	switch len(out) {
+	case 0:
+		return nil
+	case 1:
+		return out[0]
+	default:
+		return out
+	}
+}
+
+type joined []error
+
+func (j joined) Error() string {
+	texts := make([]string, len(j))
+	for i, err := range j {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (j joined) Unwrap() []error { return j }
