@@ -58,7 +58,7 @@ func Compile(text string) (*Pattern, error) {
 		case "", ".":
 			continue
 		case "..":
-			return nil, fmt.Errorf("%q may not contain the segment ..", text)
+			return nil, fmt.Errorf("the segment .. has no place in %q", text)
 		}
 		s, err := compileSegment(part)
 		if err != nil {
@@ -86,20 +86,21 @@ func compileSegment(text string) (segment, error) {
 		return segment{}, err
 	}
 	s := segment{name: text}
-	expr := "^"
+	var expr strings.Builder
+	expr.WriteString("(?s)^")
 	for _, p := range t.parts {
 		if p.name == "" {
 			if strings.Contains(p.text, "{") {
 				return segment{}, fmt.Errorf("%q is no capture: alternation has no meaning in a path pattern", p.text)
 			}
-			expr += regexp.QuoteMeta(p.text)
+			expr.WriteString(regexp.QuoteMeta(p.text))
 			continue
 		}
-		expr += "(.+)"
+		expr.WriteString("(.+)")
 		s.names = append(s.names, p.name)
 	}
 	if len(s.names) > 0 {
-		s.expr, err = regexp.Compile("(?s)" + expr + "$")
+		s.expr, err = regexp.Compile(expr.String() + "$")
 	}
 	return s, err
 }

@@ -4,8 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 
@@ -24,7 +22,7 @@ func WriteTarball(dir, name string, t tree.Tree) (pack.Result, error) {
 		return pack.Result{}, fmt.Errorf("writing %q: %w", name, err)
 	}
 	defer func() { _ = root.Close() }()
-	temp := path.Join(path.Dir(name), ".weir-"+rand.Text())
+	temp := beside(name)
 	r, err := writeSynced(root, temp, t)
 	if err == nil {
 		err = root.Rename(temp, name)
@@ -36,6 +34,9 @@ func WriteTarball(dir, name string, t tree.Tree) (pack.Result, error) {
 	return r, nil
 }
 
+// beside returns a new name in the directory of name.
+func beside(name string) string { return path.Join(path.Dir(name), ".weir-"+rand.Text()) }
+
 func writeSynced(root *os.Root, name string, t tree.Tree) (pack.Result, error) {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -43,56 +44,6 @@ func writeSynced(root *os.Root, name string, t tree.Tree) (pack.Result, error) {
 	}
 	r, err := pack.Write(f, t)
 	return r, errors.Join(err, f.Sync(), f.Close())
-}
-
-// WriteTree writes the files of t into the directory name, a clean
-// slash-separated path below dir, and makes the directories that lead to it.
-// The directory must be empty or missing, so that it holds t and nothing else
-// afterwards; the error wraps [fs.ErrExist] when it is not.
-func WriteTree(dir, name string, t tree.Tree) error {
-	root, err := outRoot(dir, name)
-	if err != nil {
-		return fmt.Errorf("writing %q: %w", name, err)
-	}
-	defer func() { _ = root.Close() }()
-	if err := writeTree(root, name, t); err != nil {
-		return fmt.Errorf("writing %q: %w", name, err)
-	}
-	return nil
-}
-
-func writeTree(root *os.Root, name string, t tree.Tree) error {
-	there, err := fs.ReadDir(root.FS(), name)
-	if err != nil {
-		return err
-	}
-	if len(there) > 0 {
-		return fmt.Errorf("the directory is not empty, remove it first: %w", fs.ErrExist)
-	}
-	at, err := root.OpenRoot(name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = at.Close() }()
-	return t.Walk(".", func(e tree.Entry) error {
-		switch {
-		case e.Path == ".":
-			return nil
-		case e.IsDir():
-			return at.Mkdir(e.Path, 0o755)
-		default:
-			return writeFile(at, e)
-		}
-	})
-}
-
-func writeFile(root *os.Root, e tree.Entry) error {
-	f, err := root.OpenFile(e.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, e.Mode().Perm())
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, e.Blob.Open())
-	return errors.Join(err, f.Close())
 }
 
 // outRoot opens dir and makes it and the directory sub below it.

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"io/fs"
@@ -91,18 +92,43 @@ func TestWriteTarballFails(t *testing.T) {
 
 func TestWriteTree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := local.WriteTree(dir, "apps/web", sample(t)); err != nil {
+	if err := local.WriteTree(t.Context(), dir, "apps/web", sample(t), false); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := open(t, filepath.Join(dir, "apps/web"), local.Options{NoSourceIgnore: true})
 	if pack.Digest(s.Tree) != pack.Digest(sample(t)) {
 		t.Error("other content came back")
 	}
-	if err := local.WriteTree(dir, "apps/web", sample(t)); !errors.Is(err, fs.ErrExist) {
+	edit := sample(t).Edit()
+	if err := edit.AddFile("k.yaml", false, blob.Of([]byte("new"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := local.WriteTree(t.Context(), dir, "apps/web", edit.Tree(), false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over what is there: %v", err)
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "apps/blank"), 0o755), local.WriteTree(dir, "apps/blank", sample(t))); err != nil {
+	if err := local.WriteTree(t.Context(), dir, "apps/web", edit.Tree(), true); err != nil {
+		t.Errorf("in its place: %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "apps/web/k.yaml")); err != nil || string(data) != "new" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	if got := names(t, filepath.Join(dir, "apps")); len(got) != 1 {
+		t.Errorf("the directory holds %q", got)
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "apps/blank"), 0o755), local.WriteTree(t.Context(), dir, "apps/blank", sample(t), false)); err != nil {
 		t.Errorf("into an empty directory: %v", err)
+	}
+}
+
+func TestWriteTreeEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := local.WriteTree(ctx, dir, "apps/web", sample(t), false); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if got := names(t, filepath.Join(dir, "apps")); len(got) != 0 {
+		t.Errorf("the directory holds %q", got)
 	}
 }
 
@@ -114,7 +140,7 @@ func TestWritesStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"apps/web", "apps/x/web", "../web", "ok/web"} {
-		if err := local.WriteTree(dir, name, sample(t)); err == nil {
+		if err := local.WriteTree(t.Context(), dir, name, sample(t), false); err == nil {
 			t.Errorf("WriteTree %q: no error", name)
 		}
 	}

@@ -78,7 +78,7 @@ func (t Tree) ReadFile(name string) ([]byte, error) {
 func (n *node) entries() []fs.DirEntry {
 	out := make([]fs.DirEntry, len(n.kids))
 	for i, k := range n.kids {
-		out[i] = info{k.name, k.node}
+		out[i] = info(k)
 	}
 	return out
 }

@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -114,7 +115,7 @@ func (t Tree) Walk(name string, fn func(Entry) error) error {
 
 func walk(e Entry, fn func(Entry) error) error {
 	if err := fn(e); err != nil {
-		if err == fs.SkipDir && e.node.dir {
+		if errors.Is(err, fs.SkipDir) && e.node.dir {
 			return nil
 		}
 		return err
