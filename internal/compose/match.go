@@ -68,6 +68,9 @@ func (s *selection) below(e tree.Entry) error {
 }
 
 func (s *selection) visit(e tree.Entry) error {
+	if err := s.run.ctx.Err(); err != nil {
+		return err
+	}
 	matched := s.run.op.glob.Match(e.Path)
 	if s.run.op.excludes.Match(e.Path, below(s.prefix, e.Path)) {
 		s.excluded = s.excluded || matched || e.IsDir()
