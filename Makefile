@@ -14,16 +14,42 @@ help: ## list the targets
 build: ## build the weir CLI into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/weir ./cmd/weir
 
+# Modules of their own hold what only a test or a tool needs.
+NESTED := test/compat test/helm tools/gen
+
 .PHONY: test
 test: ## run all tests
 	go test ./...
+	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
 .PHONY: check
-check: fmt-check vet lint race ## everything that CI runs
+check: verify-generate fmt-check vet lint race ## everything that CI runs
 
 .PHONY: race
 race: ## run all tests under the race detector
 	go test -race ./...
+	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
+
+FUZZTIME ?= 30s
+.PHONY: fuzz
+fuzz: ## run every fuzz test for FUZZTIME
+	@set -e; grep -rn --include='*_test.go' -oE '^func Fuzz[A-Za-z0-9]+' internal pkg 2>/dev/null | sed -E 's|^(.*)/[^/]*:[0-9]+:func (.*)|\1 \2|' | \
+	while read -r dir name; do \
+		echo "$$dir $$name"; go test ./$$dir -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x; \
+	done
+
+.PHONY: generate
+generate: $(TOOLS)/controller-gen $(TOOLS)/jsonschema ## regenerate deep copies, CRDs and schemas
+	$(TOOLS)/controller-gen object crd paths=./api/... output:crd:dir=config/crd
+	$(TOOLS)/jsonschema -dir api/source/v1beta1 -type NamespaceMetadata > docs/namespacemetadata-v1beta1.json
+
+# Generated files are compared with copies and not with the index, so that it
+# also tells about files that are not committed yet.
+GENERATED = $(shell find api config/crd -name 'zz_*' -o -path 'config/crd/*_*.yaml') docs/namespacemetadata-v1beta1.json
+.PHONY: verify-generate
+verify-generate:
+	@before=$$(sha256sum $(GENERATED)); $(MAKE) --no-print-directory generate; \
+	test "$$before" = "$$(sha256sum $(GENERATED))" || { echo "generated files are stale: run make generate and commit them"; exit 1; }
 
 .PHONY: vet
 vet:
@@ -35,7 +61,7 @@ fmt-check:
 
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## run golangci-lint
-	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
 
 .PHONY: clean
 clean: ## remove what was built
@@ -46,5 +72,7 @@ $(TOOLS)/golangci-lint: tools/lint/go.mod
 	go -C tools/lint build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/controller-gen: tools/gen/go.mod
 	go -C tools/gen build -o $@ sigs.k8s.io/controller-tools/cmd/controller-gen
+$(TOOLS)/jsonschema: tools/gen/go.mod $(wildcard tools/gen/jsonschema/*.go)
+	go -C tools/gen build -o $@ ./jsonschema
 $(TOOLS)/benchstat: tools/bench/go.mod
 	go -C tools/bench build -o $@ golang.org/x/perf/cmd/benchstat

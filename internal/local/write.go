@@ -12,10 +12,11 @@ import (
 )
 
 // WriteTarball packs t into the file name, a clean slash-separated path below
-// dir, and makes the directories that lead to it. Nobody sees half a file: the
-// bytes are on disk before the file gets its name, and a failure leaves what
-// was there. Links cannot lead it out of dir. The directory dir is made if it
-// is missing.
+// dir, and makes the directories that lead to it. Nobody sees half a file: it
+// gets its name when it is complete, and a failure leaves what was there. It
+// is not forced to disk, for that would take longer than making it, and it can
+// be made again. Links cannot lead it out of dir. The directory dir is made if
+// it is missing.
 func WriteTarball(dir, name string, t tree.Tree) (pack.Result, error) {
 	root, err := outRoot(dir, path.Dir(name))
 	if err != nil {
@@ -23,7 +24,7 @@ func WriteTarball(dir, name string, t tree.Tree) (pack.Result, error) {
 	}
 	defer func() { _ = root.Close() }()
 	temp := beside(name)
-	r, err := writeSynced(root, temp, t)
+	r, err := writePacked(root, temp, t)
 	if err == nil {
 		err = root.Rename(temp, name)
 	}
@@ -37,13 +38,13 @@ func WriteTarball(dir, name string, t tree.Tree) (pack.Result, error) {
 // beside returns a new name in the directory of name.
 func beside(name string) string { return path.Join(path.Dir(name), ".weir-"+rand.Text()) }
 
-func writeSynced(root *os.Root, name string, t tree.Tree) (pack.Result, error) {
+func writePacked(root *os.Root, name string, t tree.Tree) (pack.Result, error) {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return pack.Result{}, err
 	}
 	r, err := pack.Write(f, t)
-	return r, errors.Join(err, f.Sync(), f.Close())
+	return r, errors.Join(err, f.Close())
 }
 
 // outRoot opens dir and makes it and the directory sub below it.
