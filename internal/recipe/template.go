@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -81,7 +82,7 @@ func (r *Recipe) compileTemplate(a v1beta1.Artifact) (template, error) {
 		}
 	}
 	if len(a.Copy) == 0 {
-		return t, fmt.Errorf("copy: want at least one operation")
+		return t, errors.New("copy: want at least one operation")
 	}
 	for i, c := range a.Copy {
 		ct, err := r.compileCopy(c)

@@ -3,6 +3,7 @@ package values
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -58,11 +59,11 @@ func (x *expander) node(n *yaml.Node) (*yaml.Node, error) {
 	return &out, nil
 }
 
-// mapping fills out with the entries of n. Those of merge keys come after and
-// never replace what n says itself.
+// mapping fills out with the entries of n, in their order, of which later ones
+// win. That holds for a merge key too, as it does for Helm: it replaces what
+// stands before it.
 func (x *expander) mapping(out, n *yaml.Node) error {
 	at := map[string]int{}
-	var merged []*yaml.Node
 	for i := 0; i < len(n.Content); i += 2 {
 		key, err := x.node(n.Content[i])
 		if err != nil {
@@ -73,18 +74,15 @@ func (x *expander) mapping(out, n *yaml.Node) error {
 			return err
 		}
 		if key.ShortTag() == "!!merge" {
-			merged = append(merged, value)
+			if err := mergeInto(out, at, value); err != nil {
+				return fmt.Errorf("line %d: %w", value.Line, err)
+			}
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
 			return fmt.Errorf("line %d: a key is a %s, want a scalar", key.Line, kind(key))
 		}
-		put(out, at, key, value, true)
-	}
-	for _, m := range merged {
-		if err := mergeInto(out, at, m); err != nil {
-			return fmt.Errorf("line %d: %w", m.Line, err)
-		}
+		put(out, at, key, value)
 	}
 	return nil
 }
@@ -93,7 +91,7 @@ func (x *expander) mapping(out, n *yaml.Node) error {
 // which earlier ones win.
 func mergeInto(out *yaml.Node, at map[string]int, m *yaml.Node) error {
 	if m.Kind == yaml.SequenceNode {
-		for _, c := range m.Content {
+		for _, c := range slices.Backward(m.Content) {
 			if c.Kind != yaml.MappingNode {
 				return errNoMapping
 			}
@@ -107,21 +105,20 @@ func mergeInto(out *yaml.Node, at map[string]int, m *yaml.Node) error {
 		return errNoMapping
 	}
 	for i := 0; i < len(m.Content); i += 2 {
-		put(out, at, m.Content[i], m.Content[i+1], false)
+		put(out, at, m.Content[i], m.Content[i+1])
 	}
 	return nil
 }
 
 var errNoMapping = errors.New("the merge key << wants a mapping or a list of mappings")
 
-// put adds an entry, or replaces the value of its key if that is asked for.
-func put(out *yaml.Node, at map[string]int, key, value *yaml.Node, replace bool) {
-	if i, ok := at[key.Value]; ok {
-		if replace {
-			out.Content[i+1] = value
-		}
+// put adds an entry, or replaces the one of the same key.
+func put(out *yaml.Node, at map[string]int, key, value *yaml.Node) {
+	name := nameOf(key)
+	if i, ok := at[name]; ok {
+		out.Content[i+1] = value
 		return
 	}
-	at[key.Value] = len(out.Content)
+	at[name] = len(out.Content)
 	out.Content = append(out.Content, key, value)
 }

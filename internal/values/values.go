@@ -17,8 +17,9 @@ import (
 // Merge lays the YAML over on top of base and returns one document. Both may
 // be streams of several documents, which are folded in order by the same rule;
 // empty ones count as empty mappings. A document that is no mapping is an
-// error. Anchors and merge keys are expanded. A key that stands twice counts
-// as its last. When both are empty the result is "{}".
+// error. Anchors and merge keys are expanded. Keys are the same when Helm takes
+// them for the same, however they are written; one that stands twice counts as
+// its last. When both are empty the result is "{}".
 func Merge(base, over []byte) ([]byte, error) {
 	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for _, in := range []struct {
@@ -104,10 +105,10 @@ func merge(base, over *yaml.Node) *yaml.Node {
 	at := index(out.Content)
 	for i := 0; i < len(over.Content); i += 2 {
 		key, value := over.Content[i], over.Content[i+1]
-		j, ok := at[key.Value]
+		j, ok := at[nameOf(key)]
 		switch {
 		case !ok:
-			at[key.Value] = len(out.Content)
+			at[nameOf(key)] = len(out.Content)
 			out.Content = append(out.Content, key, value)
 		case out.Content[j+1].Kind == yaml.MappingNode && value.Kind == yaml.MappingNode:
 			out.Content[j+1] = merge(out.Content[j+1], value)
@@ -128,7 +129,7 @@ func merge(base, over *yaml.Node) *yaml.Node {
 func index(content []*yaml.Node) map[string]int {
 	at := make(map[string]int, len(content)/2)
 	for i := 0; i < len(content); i += 2 {
-		at[content[i].Value] = i
+		at[nameOf(content[i])] = i
 	}
 	return at
 }
