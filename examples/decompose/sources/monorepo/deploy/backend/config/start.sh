@@ -1,0 +1,2 @@
+#!/bin/sh
+exec /app/backend --listen :8080

@@ -1,0 +1,1 @@
+print("no artifact takes this file, so changing it moves none")
