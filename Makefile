@@ -14,6 +14,12 @@ help: ## list the targets
 build: ## build the weir CLI into bin/
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/weir ./cmd/weir
 
+# Every directory in an example's sources is bound to the alias of its name.
+.PHONY: run
+run: build ## build the CLI and run it on the examples
+	$(BIN)/weir build $(patsubst %/generator.yaml,-f %,$(wildcard examples/*/generator.yaml)) \
+		$(foreach dir,$(wildcard examples/*/sources/*),--source $(notdir $(dir))=$(dir))
+
 # Modules of their own hold what only a test or a tool needs.
 NESTED := test/compat test/helm tools/gen
 
@@ -23,7 +29,7 @@ test: ## run all tests
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
 .PHONY: check
-check: verify-generate fmt-check vet lint race ## everything that CI runs
+check: verify-generate fmt-check tidy-check vet lint race ## everything that CI runs
 
 .PHONY: race
 race: ## run all tests under the race detector
@@ -59,9 +65,18 @@ vet:
 fmt-check:
 	@out=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); test -z "$$out" || { echo "not gofmt'ed:"; echo "$$out"; exit 1; }
 
+.PHONY: tidy-check
+tidy-check:
+	@set -e; for m in . $(NESTED); do go -C $$m mod tidy -diff || { echo "$$m: run go mod tidy"; exit 1; }; done
+
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## run golangci-lint
 	$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
+	@set -e; for m in $(NESTED); do (cd $$m && $(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
+
+.PHONY: bench
+bench: ## measure the engine beside tar; WEIR_BENCH_DATA names another archive
+	go test ./test/bench -run '^$$' -bench . -benchtime 3x -v
 
 .PHONY: clean
 clean: ## remove what was built
