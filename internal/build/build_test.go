@@ -3,11 +3,8 @@ package build_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,40 +20,23 @@ import (
 	"github.com/weir-dev/weir/internal/tree/treetest"
 )
 
-var update = flag.Bool("update", false, "rewrite what the cases in testdata want")
-
 // TestCases runs testdata/*.txtar: the generator gen/apps with the spec in
 // spec.yaml is built from the sources in/ALIAS/PATH, whose revision is
 // main@sha1:ALIAS and whose origin is that of the lines "ALIAS REVISION" in the
 // file "origins". The file "want" holds what comes of it.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			a, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
+	treetest.Golden(t, func(t *testing.T, a *txtar.Archive) {
+		got := show(t, run(t, t.Context(), a))
+		for i, f := range a.Files {
+			if f.Name != "want" {
+				continue
 			}
-			got := show(t, run(t, t.Context(), a))
-			for i, f := range a.Files {
-				if f.Name != "want" {
-					continue
-				}
-				if diff := cmp.Diff(string(f.Data), got); diff != "" && !*update {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				a.Files[i].Data = []byte(got)
+			if diff := cmp.Diff(string(f.Data), got); diff != "" && !treetest.Update() {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if *update {
-				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
+			a.Files[i].Data = []byte(got)
+		}
+	})
 }
 
 func run(t *testing.T, ctx context.Context, a *txtar.Archive) *build.Result {

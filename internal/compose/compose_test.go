@@ -1,10 +1,7 @@
 package compose_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,35 +14,20 @@ import (
 	"github.com/weir-dev/weir/internal/tree/treetest"
 )
 
-var update = flag.Bool("update", false, "rewrite what the cases in testdata want")
-
 // TestCases runs testdata/*.txtar. The files in/ALIAS/PATH of an archive are
 // the sources of all its cases. A case is a line "NAME: OP; OP…" in the file
 // "cases", an OP being a from, a to and words such as exclude=GLOB, Merge,
 // Extract, optional, and root-globs; the indented lines below it are what the
 // artifact holds, or the error after a "!".
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+	treetest.Golden(t, func(t *testing.T, a *txtar.Archive) {
 		sources := treetest.Sources(t, a)
 		for i := range a.Files {
 			if a.Files[i].Name == "cases" {
 				runCases(t, sources, &a.Files[i])
 			}
 		}
-		if *update {
-			if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	})
 }
 
 func runCases(t *testing.T, sources map[string]tree.Tree, f *txtar.File) {
@@ -58,12 +40,12 @@ func runCases(t *testing.T, sources map[string]tree.Tree, f *txtar.File) {
 			for _, line := range got {
 				fmt.Fprintln(&out, "\t"+line)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" && !*update {
+			if diff := cmp.Diff(c.want, got); diff != "" && !treetest.Update() {
 				t.Errorf("%s (-want +got):\n%s", ops, diff)
 			}
 		})
 	}
-	if *update {
+	if treetest.Update() {
 		f.Data = []byte(out.String())
 	}
 }

@@ -1,11 +1,8 @@
 package recipe_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,50 +18,31 @@ import (
 	"github.com/weir-dev/weir/internal/tree/treetest"
 )
 
-var update = flag.Bool("update", false, "rewrite what the cases in testdata want")
-
 // TestCases runs testdata/*.txtar. The files in/ALIAS/PATH are the sources of
 // all cases of an archive, and spec.yaml is the spec that all start from. The
 // file NAME.case holds what a case changes in it, as a merge of top-level
 // fields, and NAME.want the artifacts and what is withheld.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runCases(t, a)
-		if *update {
-			if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
-				t.Fatal(err)
+	treetest.Golden(t, func(t *testing.T, a *txtar.Archive) {
+		sources := treetest.Sources(t, a)
+		base := text(a, "spec.yaml")
+		for _, f := range slices.Clone(a.Files) {
+			name, ok := strings.CutSuffix(f.Name, ".case")
+			if !ok {
+				continue
 			}
+			t.Run(name, func(t *testing.T) {
+				got := result(t, sources, base, string(f.Data))
+				if treetest.Update() {
+					setText(a, name+".case", name+".want", got)
+					return
+				}
+				if diff := cmp.Diff(text(a, name+".want"), got); diff != "" {
+					t.Errorf("%s(-want +got):\n%s", f.Data, diff)
+				}
+			})
 		}
-	}
-}
-
-func runCases(t *testing.T, a *txtar.Archive) {
-	sources := treetest.Sources(t, a)
-	base := text(a, "spec.yaml")
-	for _, f := range slices.Clone(a.Files) {
-		name, ok := strings.CutSuffix(f.Name, ".case")
-		if !ok {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			got := result(t, sources, base, string(f.Data))
-			if *update {
-				setText(a, name+".case", name+".want", got)
-				return
-			}
-			if diff := cmp.Diff(text(a, name+".want"), got); diff != "" {
-				t.Errorf("%s(-want +got):\n%s", f.Data, diff)
-			}
-		})
-	}
+	})
 }
 
 func result(t *testing.T, sources map[string]tree.Tree, base, change string) string {
