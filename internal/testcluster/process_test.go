@@ -1,0 +1,192 @@
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestStopLeavesNothing(t *testing.T) {
+	if _, err := programs(); err != nil {
+		shared.Cluster(t) // skips or fails
+	}
+	started := time.Now()
+	cluster, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("started in %v", time.Since(started))
+	for _, p := range cluster.keeper.processes {
+		if !alive(p.cmd.Process.Pid) {
+			t.Errorf("%s does not run", p.name)
+		}
+	}
+	started = time.Now()
+	if err := cluster.Stop(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("stopped in %v", time.Since(started))
+	for _, p := range cluster.keeper.processes {
+		if alive(p.cmd.Process.Pid) {
+			t.Errorf("%s still runs", p.name)
+		}
+	}
+	if _, err := os.Stat(cluster.dir.root); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is still there: %v", err)
+	}
+}
+
+// doomed, in the environment of this test binary, says how it dies.
+const doomed = "WEIR_TESTCLUSTER_DOOMED"
+
+// startAndDie starts a cluster, prints its directory and the ids of its
+// processes, and dies without a chance to stop it.
+func startAndDie() {
+	cluster, err := Start(context.Background())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(cluster.dir.root)
+	for _, p := range cluster.keeper.processes {
+		fmt.Println(p.cmd.Process.Pid)
+	}
+	if os.Getenv(doomed) == "panic" {
+		go panic("a test panics in a goroutine of its own")
+		select {}
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	panic(err)
+}
+
+func TestNothingOutlivesTheTests(t *testing.T) {
+	if _, err := programs(); err != nil {
+		shared.Cluster(t) // skips or fails
+	}
+	for _, death := range []string{"panic", "kill"} {
+		t.Run(death, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(os.Environ(), doomed+"="+death)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			lines := strings.Fields(stdout.String())
+			if err == nil || len(lines) != 4 {
+				t.Fatalf("the child printed %q and ended with %v, want a directory and three processes:\n%s", lines, err, &stderr)
+			}
+			for _, line := range lines[1:] {
+				pid, err := strconv.Atoi(line)
+				if err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "process "+line+" has ended", func() bool { return !alive(pid) })
+			}
+			sweep(filepath.Dir(lines[0]))
+			if _, err := os.Stat(lines[0]); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the directory is still there: %v", err)
+			}
+		})
+	}
+}
+
+func TestSweepSparesTheLiving(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	d, err := newDirectory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep(filepath.Dir(d.root))
+	if _, err := os.Stat(d.path(lockName)); err != nil {
+		t.Error(err)
+	}
+	if err := d.remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The kernel ends the process with the thread that started it. That must not
+// be the thread of the test that asked.
+func TestProcessOutlivesThreads(t *testing.T) {
+	k := newKeeper()
+	dir := t.TempDir()
+	var p *process
+	var err error
+	threadEnded := make(chan struct{})
+	go func() {
+		defer close(threadEnded)
+		runtime.LockOSThread() // ends the thread with the goroutine
+		p, err = k.start("/bin/sleep", dir, "60")
+	}()
+	<-threadEnded
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.done:
+		t.Error("the process has ended with the thread")
+	case <-time.After(200 * time.Millisecond):
+	}
+	if err := k.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFailureShowsTheLog(t *testing.T) {
+	k := newKeeper()
+	p, err := k.start("/bin/sh", t.TempDir(), "-c", "seq 100; echo no such flag; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.await(t.Context(), func(context.Context) error { return errors.New("never ready") })
+	for _, err := range []error{err, k.stop()} {
+		if err == nil {
+			t.Fatal("no error")
+		}
+		text := err.Error()
+		if !strings.Contains(text, "sh ended too early: exit status 3\n") || !strings.HasSuffix(text, "100\nno such flag") || strings.Contains(text, "\n50\n") {
+			t.Errorf("error is %q, want the status and the last lines", text)
+		}
+	}
+}
+
+func TestAwaitGivesUp(t *testing.T) {
+	k := newKeeper()
+	p, err := k.start("/bin/sleep", t.TempDir(), "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err = p.await(ctx, func(context.Context) error { return errors.New("not yet") })
+	if err == nil || !strings.HasPrefix(err.Error(), "sleep is not ready: not yet\n") {
+		t.Errorf("error is %v, want what was not ready", err)
+	}
+	if err := k.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// alive reports whether the process runs; one that has ended and is only not
+// yet collected by its parent does not.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+}
