@@ -150,14 +150,17 @@ func (a *Audit) read() (transcript, error) {
 		return s, err
 	}
 	defer file.Close()
-	lines := bufio.NewReader(io.NewSectionReader(file, a.start, 1<<62))
-	for {
+	lines := bufio.NewReader(io.NewSectionReader(file, max(0, a.start-1), 1<<62))
+	for skip := a.start > 0; ; skip = false { // the audit may start in the middle of a line
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF {
 			return s, nil
 		}
 		if err != nil {
 			return s, err
+		}
+		if skip {
+			continue
 		}
 		var r record
 		if err := json.Unmarshal(bytes.TrimSpace(line), &r); err != nil {
