@@ -41,6 +41,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/weir-dev/weir/internal/child"
 )
 
 // startTimeout bounds a start on a machine that is busy with everything else.
@@ -48,14 +50,14 @@ const startTimeout = 2 * time.Minute
 
 // Cluster is a running control plane. Its methods may be called concurrently.
 type Cluster struct {
-	bin    string
-	dir    *directory
-	port   *port
-	ca     *authority
-	admin  *rest.Config
-	core   *corev1.CoreV1Client
-	keeper *keeper
-	stop   func() error
+	bin   string
+	dir   *directory
+	port  *port
+	ca    *authority
+	admin *rest.Config
+	core  *corev1.CoreV1Client
+	procs *child.Group
+	stop  func() error
 }
 
 // Start runs a new cluster and returns when it serves requests and its
@@ -68,7 +70,7 @@ func Start(ctx context.Context) (*Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	c := &Cluster{bin: bin, keeper: newKeeper()}
+	c := &Cluster{bin: bin, procs: child.NewGroup()}
 	c.stop = sync.OnceValue(c.end)
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting a test cluster: %w", err), c.Stop())
@@ -109,7 +111,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) end() error {
-	err := c.keeper.stop()
+	err := c.procs.Stop()
 	if c.port != nil {
 		c.port.release()
 	}
@@ -136,7 +138,7 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.await(ctx, func(context.Context) error {
+	return p.Await(ctx, func(context.Context) error {
 		_, err := os.Stat(c.dir.path("etcd.sock"))
 		return err
 	})
@@ -176,7 +178,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.await(ctx, func(ctx context.Context) error {
+	return p.Await(ctx, func(ctx context.Context) error {
 		return c.core.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }
@@ -208,7 +210,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.await(ctx, func(ctx context.Context) error {
+	return p.Await(ctx, func(ctx context.Context) error {
 		_, err := c.core.ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return errors.New("the default namespace has no ServiceAccount yet")
@@ -218,8 +220,8 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 }
 
 // run starts a program in the cluster's directory.
-func (c *Cluster) run(name string, args ...string) (*process, error) {
-	return c.keeper.start(filepath.Join(c.bin, name), c.dir.root, args...)
+func (c *Cluster) run(name string, args ...string) (*child.Process, error) {
+	return c.procs.Start(filepath.Join(c.bin, name), c.dir.root, args...)
 }
 
 // url returns the address of the API server.

@@ -1,4 +1,11 @@
-package testcluster
+// Package child runs programs that end with this process, even when it is
+// killed. It is for tests, knows nothing of what it runs, and works on Linux
+// only.
+//
+// The kernel can end a child with its parent (Pdeathsig), but what it watches
+// is the thread that started the child, and Go ends threads as it likes. So one
+// goroutine starts the children, on a thread that it keeps.
+package child
 
 import (
 	"context"
@@ -13,30 +20,28 @@ import (
 	"time"
 )
 
-// keeper starts processes that end with this one, even when it is killed.
-//
-// The kernel can do that (Pdeathsig), but what it watches is the thread that
-// started the process, and Go ends threads as it likes. So one goroutine
-// starts them all, on a thread that it keeps until the keeper stops.
-type keeper struct {
-	calls chan func()
-	// processes belongs to the goroutine that calls start and stop.
-	processes []*process
+// Group is some processes that are stopped together. Its methods must not be
+// called concurrently.
+type Group struct {
+	calls     chan func() // what the thread is to do
+	processes []*Process
 }
 
-func newKeeper() *keeper {
-	k := &keeper{calls: make(chan func())}
+// NewGroup returns an empty group, which the caller stops.
+func NewGroup() *Group {
+	g := &Group{calls: make(chan func())}
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		for call := range k.calls {
+		for call := range g.calls {
 			call()
 		}
 	}()
-	return k
+	return g
 }
 
-// process is a running program.
-type process struct {
+// Process is a program that runs or has run. Its methods may be called
+// concurrently.
+type Process struct {
 	name string
 	log  string        // path of the file with everything that it printed
 	done chan struct{} // closed when the program has ended
@@ -45,12 +50,13 @@ type process struct {
 	err error
 }
 
-// start runs the program in a process group of its own, so that an interrupt
-// typed at a terminal reaches only the tests, and without an environment, so
-// that nothing of the caller's reaches it.
-func (k *keeper) start(program, dir string, args ...string) (*process, error) {
+// Start runs the program in dir, where its output goes to a file with its name
+// and .log. It gets a process group of its own, so that an interrupt typed at a
+// terminal reaches only the tests, and an empty environment, so that nothing of
+// the caller's changes what it does.
+func (g *Group) Start(program, dir string, args ...string) (*Process, error) {
 	name := filepath.Base(program)
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	p := &Process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	log, err := os.Create(p.log)
 	if err != nil {
 		return nil, err
@@ -63,11 +69,11 @@ func (k *keeper) start(program, dir string, args ...string) (*process, error) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
 	started := make(chan error)
-	k.calls <- func() { started <- p.cmd.Start() }
+	g.calls <- func() { started <- p.cmd.Start() }
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
-	k.processes = append(k.processes, p)
+	g.processes = append(g.processes, p)
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.done)
@@ -75,11 +81,11 @@ func (k *keeper) start(program, dir string, args ...string) (*process, error) {
 	return p, nil
 }
 
-// stop kills the processes: nothing that they would save is of use to anyone.
+// Stop kills the processes: nothing that they would save is of use to anyone.
 // The error names those that had ended before.
-func (k *keeper) stop() error {
+func (g *Group) Stop() error {
 	var errs []error
-	for _, p := range k.processes {
+	for _, p := range g.processes {
 		if p.ended() {
 			errs = append(errs, p.failure())
 			continue
@@ -88,13 +94,22 @@ func (k *keeper) stop() error {
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 		<-p.done
 	}
-	close(k.calls)
+	close(g.calls)
 	return errors.Join(errs...)
 }
 
-// await returns when ready does without an error. It gives up when the program
+// Pids returns the ids of the processes in the order of their start.
+func (g *Group) Pids() []int {
+	var pids []int
+	for _, p := range g.processes {
+		pids = append(pids, p.cmd.Process.Pid)
+	}
+	return pids
+}
+
+// Await returns when ready does without an error. It gives up when the program
 // ends or the context does.
-func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
+func (p *Process) Await(ctx context.Context, ready func(context.Context) error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -112,7 +127,7 @@ func (p *process) await(ctx context.Context, ready func(context.Context) error) 
 	}
 }
 
-func (p *process) ended() bool {
+func (p *Process) ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -122,7 +137,7 @@ func (p *process) ended() bool {
 }
 
 // failure says that and why the program has ended too early.
-func (p *process) failure() error {
+func (p *Process) failure() error {
 	err := p.err
 	if err == nil {
 		err = errors.New("exit status 0")
@@ -131,7 +146,7 @@ func (p *process) failure() error {
 }
 
 // tail returns the last lines of the log, for people.
-func (p *process) tail() string {
+func (p *Process) tail() string {
 	const lines = 20
 	data, err := os.ReadFile(p.log)
 	if err != nil {

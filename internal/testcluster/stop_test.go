@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,9 +31,9 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("started in %v", time.Since(started))
-	for _, p := range cluster.keeper.processes {
-		if !alive(p.cmd.Process.Pid) {
-			t.Errorf("%s does not run", p.name)
+	for _, pid := range cluster.procs.Pids() {
+		if !alive(pid) {
+			t.Errorf("process %d does not run", pid)
 		}
 	}
 	started = time.Now()
@@ -42,9 +41,9 @@ func TestStopLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("stopped in %v", time.Since(started))
-	for _, p := range cluster.keeper.processes {
-		if alive(p.cmd.Process.Pid) {
-			t.Errorf("%s still runs", p.name)
+	for _, pid := range cluster.procs.Pids() {
+		if alive(pid) {
+			t.Errorf("process %d still runs", pid)
 		}
 	}
 	if _, err := os.Stat(cluster.dir.root); !errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +63,8 @@ func startAndDie() {
 		os.Exit(1)
 	}
 	fmt.Println(cluster.dir.root)
-	for _, p := range cluster.keeper.processes {
-		fmt.Println(p.cmd.Process.Pid)
+	for _, pid := range cluster.procs.Pids() {
+		fmt.Println(pid)
 	}
 	if os.Getenv(doomed) == "panic" {
 		go panic("a test panics in a goroutine of its own")
@@ -120,71 +119,6 @@ func TestSweepSparesTheLiving(t *testing.T) {
 		t.Error(err)
 	}
 	if err := d.remove(); err != nil {
-		t.Error(err)
-	}
-}
-
-// The kernel ends the process with the thread that started it. That must not
-// be the thread of the test that asked.
-func TestProcessOutlivesThreads(t *testing.T) {
-	k := newKeeper()
-	dir := t.TempDir()
-	// Twice, because the first goroutine may get the main thread, which Go never ends.
-	for range 2 {
-		var p *process
-		var err error
-		threadEnded := make(chan struct{})
-		go func() {
-			defer close(threadEnded)
-			runtime.LockOSThread() // ends the thread with the goroutine
-			p, err = k.start("/bin/sleep", dir, "60")
-		}()
-		<-threadEnded
-		if err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-p.done:
-			t.Fatal("the process has ended with the thread")
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-	if err := k.stop(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestFailureShowsTheLog(t *testing.T) {
-	k := newKeeper()
-	p, err := k.start("/bin/sh", t.TempDir(), "-c", "seq 100; echo no such flag; exit 3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = p.await(t.Context(), func(context.Context) error { return errors.New("never ready") })
-	for _, err := range []error{err, k.stop()} {
-		if err == nil {
-			t.Fatal("no error")
-		}
-		text := err.Error()
-		if !strings.Contains(text, "sh ended too early: exit status 3\n") || !strings.HasSuffix(text, "100\nno such flag") || strings.Contains(text, "\n50\n") {
-			t.Errorf("error is %q, want the status and the last lines", text)
-		}
-	}
-}
-
-func TestAwaitGivesUp(t *testing.T) {
-	k := newKeeper()
-	p, err := k.start("/bin/sleep", t.TempDir(), "60")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err = p.await(ctx, func(context.Context) error { return errors.New("not yet") })
-	if err == nil || !strings.HasPrefix(err.Error(), "sleep is not ready: not yet\n") {
-		t.Errorf("error is %v, want what was not ready", err)
-	}
-	if err := k.stop(); err != nil {
 		t.Error(err)
 	}
 }
