@@ -1,11 +1,17 @@
 package reconciler
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/pass"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
@@ -35,9 +41,9 @@ type ReconcilerOptions struct {
 	// Reclaim are the managers whose fields [UpdatePolicySsaOverride] takes.
 	// Nil means all whose names begin with "kubectl".
 	Reclaim []policy.Manager
-	// PruneEarly removes what left the set as soon as every object of the set
-	// is written, rather than when all of them are ready.
-	PruneEarly bool
+	// Prune says when objects that left the set are removed. The default is to
+	// wait until all objects of the set are ready.
+	Prune policy.Prune
 	// DeleteFullNamespaces deletes a Namespace of the set also while it holds
 	// objects that are not ours. Otherwise it is not deleted until they go.
 	DeleteFullNamespaces bool
@@ -72,4 +78,83 @@ type ReconcilerOptions struct {
 	Parallel int
 	// Now is the clock; nil means [time.Now].
 	Now func() time.Time
+}
+
+// check returns what is wrong with the options, or nil.
+func (o *ReconcilerOptions) check(name string) error {
+	var missing policy.MissingNamespaces
+	if o.MissingNamespacesPolicy != nil {
+		missing = *o.MissingNamespacesPolicy
+	}
+	for _, err := range []error{o.defaults().Check(), missing.Check(), o.Prune.Check()} {
+		if err != nil {
+			return &fault.Invalid{What: "options: " + err.Error()}
+		}
+	}
+	switch msgs := validation.IsDNS1123Subdomain(name); {
+	case len(msgs) > 0:
+		return &fault.Invalid{What: fmt.Sprintf("reconciler name %q: %s", name, msgs[0])}
+	case o.Sharing != nil && o.Sharing.Peer == nil:
+		return &fault.Invalid{What: "options: Sharing.Peer is not set"}
+	}
+	return nil
+}
+
+// defaults returns the policy of objects that say nothing, with the fields
+// that options set.
+func (o *ReconcilerOptions) defaults() policy.Policy {
+	p := policy.Policy{Conflict: o.Conflict, Immutable: o.Immutable, Reapply: o.ReapplyInterval}
+	if o.AdoptionPolicy != nil {
+		p.Adoption = *o.AdoptionPolicy
+	}
+	if o.UpdatePolicy != nil {
+		p.Update = *o.UpdatePolicy
+	}
+	if o.DeletePolicy != nil {
+		p.Delete = *o.DeletePolicy
+	}
+	update := policy.Replace
+	if o.Sharing != nil {
+		update = policy.SsaMerge
+	}
+	return p.Or(policy.Policy{
+		Adoption: policy.AdoptIfUnowned, Reconcile: policy.OnObjectChange, Update: update, Delete: policy.DeleteAlways,
+		Conflict: policy.Force, Immutable: policy.Refuse,
+	})
+}
+
+func (o *ReconcilerOptions) config(name string) pass.Config {
+	c := pass.Config{
+		Manager: cmp.Or(o.FieldOwner, name), Finalizer: cmp.Or(o.Finalizer, name),
+		Stamp: o.Stamp, Shared: o.Sharing, Reclaim: o.Reclaim,
+		Prune: cmp.Or(o.Prune, policy.PruneReady), Full: o.DeleteFullNamespaces, Parallel: cmp.Or(o.Parallel, 8),
+		Create:   o.MissingNamespacesPolicy == nil || *o.MissingNamespacesPolicy != policy.DoNotCreate,
+		Metadata: o.Metadata, Health: o.Health, Observe: o.Observe, Now: o.Now,
+	}
+	if c.Stamp.Label == "" {
+		c.Stamp = stamp.Prefix(name)
+	}
+	if c.Reclaim == nil {
+		c.Reclaim = []policy.Manager{{Name: "kubectl", Prefix: true}}
+	}
+	if c.Health == nil {
+		c.Health = health.Standard()
+	}
+	if o.Director != nil {
+		c.Direct = o.Director.Direct
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (o *ReconcilerOptions) rules(name string, c *pass.Config) set.Rules {
+	r := set.Rules{Name: name, Defaults: o.defaults(), Applied: c.Shared != nil}
+	if c.Shared != nil {
+		r.Norm.Labels = c.Shared.Keys()
+	} else {
+		r.Norm.Labels, r.Norm.Annotations = c.Stamp.Keys()
+	}
+	return r
 }

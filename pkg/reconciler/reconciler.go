@@ -18,20 +18,27 @@ package reconciler
 
 import (
 	"context"
+	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/pass"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
 // Reconciler applies and removes sets of objects. It is safe for concurrent
 // use by different owners.
 type Reconciler struct {
-	name    string
 	client  client.Client
-	options ReconcilerOptions
+	config  pass.Config
+	rules   set.Rules
+	managed []policy.Type
+	memory  pass.Memory
+	err     error // what is wrong with the options
 }
 
 // NewReconciler returns a reconciler. The name is unique among the programs of
@@ -40,43 +47,80 @@ type Reconciler struct {
 // as clients do unless told otherwise. Invalid options are reported by the
 // first call.
 func NewReconciler(name string, clnt client.Client, options ReconcilerOptions) *Reconciler {
-	return &Reconciler{name: name, client: clnt, options: options}
+	r := &Reconciler{client: clnt, managed: options.ManagedTypes, err: options.check(name)}
+	r.config = options.config(name)
+	r.rules = options.rules(name, &r.config)
+	return r
 }
 
 // Plan returns what the next Apply would do, and writes nothing. What depends
 // on an earlier wave is planned as if that wave had succeeded.
-func (r *Reconciler) Plan(ctx context.Context, q Request) (*plan.Plan, error) { panic("todo") }
+func (r *Reconciler) Plan(ctx context.Context, q Request) (*plan.Plan, error) {
+	in, err := r.input(ctx, q, true)
+	if err != nil {
+		return nil, err
+	}
+	in.Dry = true
+	out, err := pass.Apply(ctx, &r.config, in)
+	return planned(q, out, false), err
+}
 
 // PlanDelete returns what the next Delete would do, and writes nothing.
-func (r *Reconciler) PlanDelete(ctx context.Context, q Request) (*plan.Plan, error) { panic("todo") }
+func (r *Reconciler) PlanDelete(ctx context.Context, q Request) (*plan.Plan, error) {
+	in, err := r.input(ctx, q, false)
+	if err != nil {
+		return nil, err
+	}
+	in.Dry = true
+	out, err := pass.Delete(ctx, &r.config, in)
+	return planned(q, out, true), err
+}
 
 // Execute does what the plan says and nothing else. The request is the one
 // that was planned. Actions on objects that have changed since are not done;
 // their outcomes carry a *fault.Stale.
 func (r *Reconciler) Execute(ctx context.Context, p *plan.Plan, q Request) (*Result, error) {
-	panic("todo")
+	if p.Owner != q.Owner.ID {
+		return nil, &fault.Invalid{What: fmt.Sprintf("the plan is for owner %q and not for %q", p.Owner, q.Owner.ID)}
+	}
+	in, err := r.input(ctx, q, !p.Whole)
+	if err != nil {
+		return nil, err
+	}
+	in.Only = make(map[object.Key]plan.Action, len(p.Apply)+len(p.Remove))
+	for _, list := range [][]plan.Action{p.Apply, p.Remove} {
+		for _, a := range list {
+			in.Only[a.Key] = a
+		}
+	}
+	if p.Whole {
+		return result(pass.Delete(ctx, &r.config, in))
+	}
+	return result(pass.Apply(ctx, &r.config, in))
 }
 
 // Apply makes one pass that brings the cluster closer to the request. The
 // result is nil when nothing was tried, because the request is invalid or the
 // inventory cannot be loaded. Otherwise the error joins the errors of objects,
 // and one failing object stops only those that depend on it.
-func (r *Reconciler) Apply(ctx context.Context, q Request) (*Result, error) { panic("todo") }
+func (r *Reconciler) Apply(ctx context.Context, q Request) (*Result, error) {
+	in, err := r.input(ctx, q, true)
+	if err != nil {
+		return nil, err
+	}
+	return result(pass.Apply(ctx, &r.config, in))
+}
 
 // Delete makes one pass that removes all objects of the inventory. It is done
 // when the inventory is empty. Results and errors are those of Apply.
-func (r *Reconciler) Delete(ctx context.Context, q Request) (*Result, error) { panic("todo") }
-
-// IsDeletionAllowed reports whether objects of kinds that the set defines exist
-// and belong to others, which would keep a deletion from finishing. The string
-// names one of them.
-func (r *Reconciler) IsDeletionAllowed(ctx context.Context, q Request) (bool, string, error) {
-	panic("todo")
-}
-
-// Recover rebuilds a lost inventory from the stamps of objects of the given
-// kinds and commits it together with what the store still has. Items that are
-// recovered are orphaned in the end unless their own annotation says otherwise.
-func (r *Reconciler) Recover(ctx context.Context, q Request, kinds []schema.GroupVersionKind) (inventory.Inventory, error) {
-	panic("todo")
+func (r *Reconciler) Delete(ctx context.Context, q Request) (*Result, error) {
+	in, err := r.input(ctx, q, false)
+	if err != nil {
+		return nil, err
+	}
+	res, err := result(pass.Delete(ctx, &r.config, in))
+	if res.Done {
+		r.memory.Forget(q.Owner.ID)
+	}
+	return res, err
 }

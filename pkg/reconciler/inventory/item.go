@@ -60,6 +60,8 @@ type Item struct {
 	// Takeovers counts how often the object was taken from another owner under
 	// the present digest.
 	Takeovers int `json:"takeovers,omitempty"`
+	// Types are the kinds that the object defines.
+	Types []policy.Type `json:"types,omitempty"`
 	// Manager is the field manager, if not that of the owner.
 	Manager string `json:"manager,omitempty"`
 	// Payload is opaque to the reconciler; see reconciler.Object.

@@ -157,3 +157,21 @@ func or[T comparable](v, base T) T {
 	}
 	return v
 }
+
+// Prune decides when objects that left the set are removed.
+type Prune string
+
+const (
+	// PruneReady waits until all objects of the set are ready. It is the
+	// default.
+	PruneReady Prune = "Ready"
+	// PruneApplied waits until all objects of the set are written.
+	PruneApplied Prune = "Applied"
+	// PruneAlways does not wait; what can be applied goes first.
+	PruneAlways Prune = "Always"
+)
+
+// Check returns an error for a value that is neither empty nor known.
+func (p Prune) Check() error {
+	return known("prune policy", p, []Prune{PruneReady, PruneApplied, PruneAlways})
+}

@@ -1,0 +1,338 @@
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/order"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/write"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
+	"github.com/weir-dev/weir/pkg/reconciler/plan"
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
+)
+
+// leaver is an item that is no longer wanted.
+type leaver struct {
+	inventory.Item
+
+	managed bool // of a kind that the inventory defines
+}
+
+// leaving returns the items that are no longer wanted, in the order in which
+// they go.
+func (p *pass) leaving() []leaver {
+	if len(p.items) == len(p.Wants) && len(p.Released) == 0 {
+		return nil // every want has an item
+	}
+	p.wanted = make(map[object.Key]bool, len(p.Wants))
+	for _, w := range p.Wants {
+		p.wanted[w.Key] = true
+	}
+	var types []policy.Type
+	var list []leaver
+	for _, it := range p.items {
+		types = append(types, it.Types...)
+		if !p.wanted[it.Key] && (!p.KeepStale || p.Released[it.Key]) {
+			list = append(list, leaver{Item: it})
+		}
+	}
+	for i := range list {
+		list[i].managed = slices.ContainsFunc(types, func(t policy.Type) bool { return t.Matches(list[i].GroupKind()) })
+	}
+	slices.SortFunc(list, func(a, b leaver) int {
+		return cmp.Or(cmp.Compare(a.Policy.DeleteOrder, b.Policy.DeleteOrder),
+			-cmp.Compare(b2i(a.managed), b2i(b.managed)),
+			cmp.Compare(order.Remove(a.GroupKind()), order.Remove(b.GroupKind())),
+			a.Key.Compare(b.Key))
+	})
+	return list
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// hold reports what is not removed yet.
+func (p *pass) hold(list []leaver) {
+	for _, l := range list {
+		p.removed(l, done{Outcome: plan.Outcome{Action: p.farewell(l, plan.Wait, plan.NotInSet, plan.WaveNotReached)}, item: l.Item})
+	}
+}
+
+func (p *pass) farewell(l leaver, v plan.Verb, why ...plan.Reason) plan.Action {
+	return plan.Action{Key: l.Key, Version: l.Version, Verb: v, Reasons: why, Wave: l.Policy.DeleteOrder}
+}
+
+// remove removes what leaves, wave by wave, and reports whether all is gone.
+func (p *pass) remove(ctx context.Context, list []leaver) (bool, error) {
+	if len(list) == 0 {
+		return true, nil
+	}
+	p.protect(list)
+	if err := p.commit(ctx, true); err != nil {
+		return false, err
+	}
+	all, wave := true, list[0].Policy.DeleteOrder
+	open, managed := true, true // the wave may begin; its managed objects are gone
+	for from := 0; from < len(list); {
+		first := list[from]
+		to := from
+		for to < len(list) && same(list[to], first) {
+			to++
+		}
+		if first.Policy.DeleteOrder != wave {
+			wave, open, managed = first.Policy.DeleteOrder, open && all, true
+		}
+		switch {
+		case !open && !p.Dry:
+			p.wait(list[from:to], plan.WaveNotReached)
+			all = false
+		case !first.managed && !managed && !p.Dry:
+			p.wait(list[from:to], plan.DependencyPending)
+			all = false
+		default:
+			gone := p.farewells(ctx, list[from:to])
+			all = all && gone
+			managed = managed && (gone || !first.managed)
+		}
+		from = to
+	}
+	return all, ctx.Err()
+}
+
+func same(a, b leaver) bool {
+	return a.Policy.DeleteOrder == b.Policy.DeleteOrder && a.managed == b.managed &&
+		order.Remove(a.GroupKind()) == order.Remove(b.GroupKind())
+}
+
+func (p *pass) wait(list []leaver, why plan.Reason) {
+	for _, l := range list {
+		p.removed(l, done{Outcome: plan.Outcome{Action: p.farewell(l, plan.Wait, p.why(), why)}, item: l.Item})
+	}
+}
+
+func (p *pass) why() plan.Reason {
+	if p.Whole {
+		return plan.SetDeleted
+	}
+	return plan.NotInSet
+}
+
+// protect turns containers with content that is kept into ones that are kept
+// themselves, and records that before the content is forgotten.
+func (p *pass) protect(list []leaver) {
+	for i, l := range list {
+		if l.Policy.Delete.Keeps(p.Whole) || !p.holdsKept(l, list) {
+			continue
+		}
+		list[i].Item = p.keepItem(p.items[l.Key])
+	}
+}
+
+// keepItem makes an item one that stays in the end.
+func (p *pass) keepItem(it inventory.Item) inventory.Item {
+	it.Policy.Delete = policy.Orphan
+	p.store(it)
+	p.kept[it.Key] = true
+	return it
+}
+
+// holdsKept reports whether something inside the container stays.
+func (p *pass) holdsKept(container leaver, list []leaver) bool {
+	if !container.IsNamespace() && !container.DefinesTypes() {
+		return false
+	}
+	return slices.ContainsFunc(list, func(l leaver) bool {
+		return inside(container.Item, l.Key) && (p.Released[l.Key] || l.Policy.Delete.Keeps(p.Whole)) && l.State != inventory.Purged
+	})
+}
+
+// inside reports whether an object of that key would go with the container.
+func inside(container inventory.Item, k object.Key) bool {
+	if container.Key == k {
+		return false
+	}
+	if container.IsNamespace() {
+		return k.Namespace == container.Name
+	}
+	return slices.ContainsFunc(container.Types, func(t policy.Type) bool { return t.Matches(k.GroupKind()) })
+}
+
+// farewells removes what does not depend on each other.
+func (p *pass) farewells(ctx context.Context, list []leaver) bool {
+	results := make([]done, len(list))
+	p.each(len(list), func(i int) { results[i] = p.bye(ctx, list[i]) })
+	all := true
+	for i, d := range results {
+		p.removed(list[i], d)
+		all = all && d.gone
+	}
+	return all
+}
+
+func (p *pass) removed(l leaver, d done) {
+	switch {
+	case d.gone:
+		delete(p.items, l.Key)
+		p.dirty = true
+		p.memory.drop(l.Key)
+		if d.has(plan.KeptByDirective) {
+			p.keep(l.Key)
+		}
+	case l.Item.State != d.item.State:
+		it := p.items[l.Key]
+		it.State = d.item.State
+		p.store(it)
+	}
+	p.out.Remove = append(p.out.Remove, d.Outcome)
+	p.observe(d.Outcome)
+}
+
+// keep keeps the containers of an object that is kept.
+func (p *pass) keep(k object.Key) {
+	for _, it := range p.items {
+		if inside(it, k) {
+			p.keepItem(it)
+		}
+	}
+}
+
+// bye removes one object, as far as that can be done now.
+func (p *pass) bye(ctx context.Context, l leaver) done {
+	begin := p.Now()
+	for try := 1; ; try++ {
+		d, err := p.part(ctx, l)
+		var stale *fault.Stale
+		if as(err, &stale) && try < tries && p.Only == nil {
+			continue
+		}
+		if err != nil {
+			d.Err = err
+			d.Reasons = append(d.Reasons, reason(err))
+		}
+		d.Took = p.Now().Sub(begin)
+		return d
+	}
+}
+
+func (p *pass) part(ctx context.Context, l leaver) (done, error) {
+	d := done{item: p.items[l.Key], Outcome: plan.Outcome{Action: p.farewell(l, plan.Refuse, p.why())}}
+	manager := p.manager(l.Manager)
+	f := plan.Facts{
+		Key: l.Key, Version: l.Version, Policy: p.items[l.Key].Policy, Wave: l.Policy.DeleteOrder, Item: l.Item,
+		Now: p.now, Shared: p.Shared != nil, Whole: p.Whole, Released: p.Released[l.Key],
+	}
+	u, err := live.Get(ctx, p.Client, l.Key, l.Version)
+	switch {
+	case errors.Is(err, live.ErrUntyped):
+		f.Untyped = true
+	case err != nil:
+		return d, err
+	case u != nil:
+		f.Live = p.seen(u, manager)
+		if f.Content, err = p.content(ctx, l); err != nil {
+			return d, err
+		}
+	}
+	d.Outcome = plan.Remove(f)
+	if planned, ok := p.planned(l.Key, d.Outcome); !ok {
+		d.Action = planned
+		return d, &fault.Stale{Key: l.Key}
+	}
+	if p.Dry {
+		return d, nil
+	}
+	return p.go1(ctx, l, u, d)
+}
+
+// go1 does what was decided for an object that goes.
+func (p *pass) go1(ctx context.Context, l leaver, u *unstructured.Unstructured, d done) (done, error) {
+	var err error
+	manager := p.manager(l.Manager)
+	switch d.Verb {
+	case plan.Forget:
+		d.gone = true
+	case plan.Release:
+		err = p.release(ctx, u, manager)
+		d.gone = err == nil
+	case plan.Leave:
+		err = p.leave(ctx, u, manager)
+		d.gone = err == nil
+	case plan.Delete:
+		d.gone, err = p.destroy(ctx, u)
+	case plan.Finalize:
+		err = p.finalize(ctx, u)
+	}
+	if err == nil && !d.gone && d.Err == nil && d.Verb != plan.Skip {
+		d.item.State = inventory.Leaving
+	}
+	if write.Classify(err) == write.Stale {
+		return d, &fault.Stale{Key: l.Key}
+	}
+	return d, err
+}
+
+// destroy deletes an object and reports whether it is gone.
+func (p *pass) destroy(ctx context.Context, u *unstructured.Unstructured) (bool, error) {
+	if err := p.write.Delete(ctx, u); err != nil {
+		return false, err
+	}
+	k, version := object.KeyOf(u), u.GroupVersionKind().Version
+	left, err := live.Get(ctx, p.Client, k, version)
+	if err != nil || left == nil {
+		return err == nil || errors.Is(err, live.ErrUntyped), nil
+	}
+	if k.DefinesTypes() && left.GetUID() == u.GetUID() && slices.Contains(left.GetFinalizers(), p.Finalizer) {
+		if err := p.finalize(ctx, left); err != nil {
+			return false, nil //nolint:nilerr // the delete is done; the next pass takes the finalizer off
+		}
+		left, err = live.Get(ctx, p.Client, k, version)
+	}
+	return err == nil && (left == nil || left.GetUID() != u.GetUID()), nil
+}
+
+// content counts what is inside a container.
+func (p *pass) content(ctx context.Context, l leaver) (plan.Content, error) {
+	if !l.IsNamespace() && !l.DefinesTypes() {
+		return plan.Content{}, nil
+	}
+	c := plan.Content{Kept: p.kept[l.Key]}
+	for k, it := range p.items {
+		if inside(l.Item, k) && it.State != inventory.Purged {
+			c.Pending, c.Name = c.Pending || !p.wanted[k], k.String()
+			if p.wanted[k] {
+				c.Count++
+			}
+		}
+	}
+	if c.Count > 0 || c.Pending || c.Kept {
+		c.Pending = c.Pending && c.Count == 0
+		return c, nil
+	}
+	var n live.Count
+	var err error
+	switch {
+	case l.GroupKind() == object.CRD && len(l.Types) > 0:
+		gk := schema.GroupKind{Group: l.Types[0].Group, Kind: l.Types[0].Kind}
+		n, err = live.Instances(ctx, p.Client, gk, labels.Everything())
+	case l.IsNamespace() && !p.Full:
+		kinds, e := live.Kinds(ctx, p.Client)
+		if e != nil {
+			return plan.Content{}, e
+		}
+		n, err = live.Inside(ctx, p.Client, l.Name, kinds)
+	}
+	return plan.Content{Count: n.N, Name: n.Name}, err
+}
