@@ -71,7 +71,9 @@ type shard struct {
 
 // Load implements [inventory.Store].
 func (s *Store) Load(ctx context.Context, owner string) (inventory.Inventory, error) {
-	if st := s.recall(owner); st != nil {
+	// What seems empty is read each time, as nothing would ever be committed
+	// that could prove it wrong.
+	if st := s.recall(owner); st != nil && len(st.inv.Items) > 0 {
 		return st.inv, nil
 	}
 	st, err := s.read(ctx, owner)
@@ -88,15 +90,14 @@ func (s *Store) recall(owner string) *state {
 	return s.seen[owner]
 }
 
-// remember keeps a state that is not empty. What seems empty is read each
-// time, as nothing would ever be committed that could prove it wrong.
+// remember keeps a state, or drops it when it is nil or nothing is stored.
 func (s *Store) remember(owner string, st *state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil {
 		s.seen = map[string]*state{}
 	}
-	if st == nil || len(st.inv.Items) == 0 {
+	if st == nil || st.revision > 0 && len(st.inv.Items) == 0 {
 		delete(s.seen, owner)
 		return
 	}

@@ -83,3 +83,41 @@ func List(ctx context.Context, r client.Reader, sel labels.Selector, refs []Ref)
 	}
 	return found
 }
+
+// few is the number of absent objects of one kind and namespace from which on
+// a list is cheaper than reading them.
+const few = 4
+
+// Prefetch lists what is there of refs that are probably absent, so that they
+// need not be read one by one. A list asks for no more objects than there are
+// refs; when that is not all that there is, or the list fails, the refs are not
+// in the result and have to be read. An object that is known to be absent is
+// nil in the result.
+func Prefetch(ctx context.Context, c client.Client, refs []Ref) map[object.Key]*unstructured.Unstructured {
+	buckets := map[bucket][]Ref{}
+	for _, ref := range refs {
+		b := bucket{gvk: ref.GroupKind().WithVersion(ref.Version), namespace: ref.Namespace}
+		buckets[b] = append(buckets[b], ref)
+	}
+	found := map[object.Key]*unstructured.Unstructured{}
+	for b, refs := range buckets {
+		if len(refs) < few {
+			continue
+		}
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(b.gvk.GroupVersion().WithKind(b.gvk.Kind + "List"))
+		err := c.List(ctx, list, client.InNamespace(b.namespace), client.Limit(int64(min(len(refs), 500))))
+		if err != nil || list.GetContinue() != "" {
+			continue
+		}
+		for _, ref := range refs {
+			found[ref.Key] = nil
+		}
+		for i := range list.Items {
+			if k := object.KeyOf(&list.Items[i]); k.Name != "" {
+				found[k] = &list.Items[i]
+			}
+		}
+	}
+	return found
+}

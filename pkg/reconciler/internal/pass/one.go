@@ -28,7 +28,7 @@ func (p *pass) one(ctx context.Context, w Want) done {
 	}
 	begin := p.Now()
 	for try := 1; ; try++ {
-		d, err := p.attempt(ctx, w, it)
+		d, err := p.attempt(ctx, w, it, try == 1)
 		var stale *fault.Stale
 		if as(err, &stale) && try < tries && p.Only == nil {
 			continue
@@ -70,10 +70,11 @@ func (p *pass) reapply(w Want, it inventory.Item) bool {
 	return w.Policy.Reapply > 0 && w.Policy.Reconcile != policy.Once && it.At.Add(w.Policy.Reapply).Before(p.now)
 }
 
-// attempt reads, decides and acts once.
-func (p *pass) attempt(ctx context.Context, w Want, it inventory.Item) (done, error) {
+// attempt reads, decides and acts once. The first attempt may take what was
+// read ahead.
+func (p *pass) attempt(ctx context.Context, w Want, it inventory.Item, first bool) (done, error) {
 	d := done{item: it, Outcome: plan.Outcome{Action: p.action(w, plan.Refuse)}}
-	t, err := p.gather(ctx, w, it)
+	t, err := p.gather(ctx, w, it, first)
 	if err != nil {
 		return d, err
 	}
@@ -119,14 +120,19 @@ type target struct {
 }
 
 // gather reads all that there is to know about an object.
-func (p *pass) gather(ctx context.Context, w Want, it inventory.Item) (*target, error) {
+func (p *pass) gather(ctx context.Context, w Want, it inventory.Item, first bool) (*target, error) {
 	t := &target{want: w, manager: p.manager(w.Manager)}
 	t.facts = plan.Facts{
 		Key: w.Key, Version: w.Version, Digest: w.Digest, Policy: w.Policy, Wave: w.Policy.ApplyOrder,
 		Item: it, Now: p.now, Shared: p.Shared != nil,
 	}
 	var err error
-	t.live, err = live.Get(ctx, p.Client, w.Key, w.Version)
+	ahead, ok := p.ahead[w.Key]
+	if ok && first && !it.State.Written() {
+		t.live = ahead
+	} else {
+		t.live, err = live.Get(ctx, p.Client, w.Key, w.Version)
+	}
 	switch {
 	case errors.Is(err, live.ErrUntyped):
 		t.facts.Untyped = true

@@ -95,6 +95,7 @@ type pass struct {
 	places *live.Places
 	now    time.Time
 	meta   map[object.Key]live.Meta
+	ahead  map[object.Key]*unstructured.Unstructured // read before their turn
 	memory *recall
 
 	items   map[object.Key]inventory.Item

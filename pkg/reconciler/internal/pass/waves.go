@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/order"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -55,6 +56,7 @@ func (p *pass) waves(ctx context.Context) (bool, error) {
 // wave applies the wants of one wave, stage by stage and rank by rank. A stage
 // starts only if the stages before it are ready; a rank only comes later.
 func (p *pass) wave(ctx context.Context, wants []Want) bool {
+	p.prefetch(ctx, wants)
 	ready, staged := true, true
 	stage := wants[0].Stage
 	for from := 0; from < len(wants); {
@@ -75,6 +77,17 @@ func (p *pass) wave(ctx context.Context, wants []Want) bool {
 		from = to
 	}
 	return ready
+}
+
+// prefetch lists what is there of the objects that are new.
+func (p *pass) prefetch(ctx context.Context, wants []Want) {
+	var refs []live.Ref
+	for _, w := range wants {
+		if !w.Untyped && !p.items[w.Key].State.Written() {
+			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
+		}
+	}
+	p.ahead = live.Prefetch(ctx, p.Client, refs)
 }
 
 func rank(w Want) int { return order.Apply(w.GroupKind()) }
