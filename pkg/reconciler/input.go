@@ -55,7 +55,7 @@ func whole(v inventory.Inventory) error {
 		switch {
 		case it.Kind == "" || it.Name == "" || it.Version == "":
 			return &fault.Invalid{What: fmt.Sprintf("item %d of the inventory has no kind, version or name", i)}
-		case i > 0 && v.Items[i-1].Key.Compare(it.Key) >= 0:
+		case i > 0 && v.Items[i-1].Compare(it.Key) >= 0:
 			return &fault.Invalid{Key: it.Key, What: "the inventory is not sorted or holds the object twice"}
 		}
 	}
@@ -63,7 +63,7 @@ func whole(v inventory.Inventory) error {
 }
 
 // wants checks the objects of the request and puts them in order.
-func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]pass.Want, error) {
+func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]*set.Want, error) {
 	rules := r.rules
 	rules.Component, rules.Norm.Namespace = q.Owner.Digest, q.Namespace
 	rules.Namespaced = scopes(c)
@@ -73,41 +73,36 @@ func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]pass.Wa
 	}
 	entries := make([]set.Entry, len(q.Objects))
 	for i, o := range q.Objects {
-		entries[i] = set.Entry{Manifest: o.Manifest, Policy: o.Policy}
+		entries[i] = set.Entry{Manifest: o.Manifest, Policy: o.Policy, Manager: o.Manager, Marks: o.Marks, Payload: o.Payload}
+		if o.Gate != nil {
+			entries[i].Gate = o.Gate
+		}
 	}
 	checked, err := set.New(entries, rules)
 	if err != nil {
 		return nil, err
 	}
-	wants := make([]pass.Want, 0, len(checked))
+	wants := make([]*set.Want, 0, len(checked))
 	for _, w := range checked {
 		if in.Released[w.Key] {
 			continue
 		}
-		o := &q.Objects[w.Index]
-		if err := r.shared(w.Key, o); err != nil {
+		if err := r.shared(w); err != nil {
 			return nil, err
 		}
-		wants = append(wants, pass.Want{Want: w, Gate: gate(o), Manager: o.Manager, Marks: o.Marks, Payload: o.Payload})
+		wants = append(wants, w)
 	}
 	return wants, nil
 }
 
-func gate(o *Object) pass.Gate {
-	if o.Gate == nil {
-		return nil
-	}
-	return o.Gate
-}
-
 // shared checks what only shared owners may ask for.
-func (r *Reconciler) shared(k object.Key, o *Object) error {
-	if len(o.Manager) > 128 {
-		return &fault.Invalid{Key: k, What: fmt.Sprintf("field manager %q is longer than 128 bytes", o.Manager)}
+func (r *Reconciler) shared(w *set.Want) error {
+	if len(w.Manager) > 128 {
+		return &fault.Invalid{Key: w.Key, What: fmt.Sprintf("field manager %q is longer than 128 bytes", w.Manager)}
 	}
-	for m := range o.Marks {
-		if r.config.Shared == nil || !slices.Contains(r.config.Shared.Marks, m) {
-			return &fault.Invalid{Key: k, What: fmt.Sprintf("mark %q is not among those of the options", m)}
+	for m := range w.Marks {
+		if s := r.config.Style.Shared; s == nil || !slices.Contains(s.Marks, m) {
+			return &fault.Invalid{Key: w.Key, What: fmt.Sprintf("mark %q is not among those of the options", m)}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/pass"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -124,24 +125,27 @@ func (o *ReconcilerOptions) defaults() policy.Policy {
 }
 
 func (o *ReconcilerOptions) config(name string) pass.Config {
-	c := pass.Config{
+	s := look.Style{
 		Manager: cmp.Or(o.FieldOwner, name), Finalizer: cmp.Or(o.Finalizer, name),
-		Stamp: o.Stamp, Shared: o.Sharing, Reclaim: o.Reclaim,
-		Prune: cmp.Or(o.Prune, policy.PruneReady), Full: o.DeleteFullNamespaces, Parallel: cmp.Or(o.Parallel, 8),
-		Create:   o.MissingNamespacesPolicy == nil || *o.MissingNamespacesPolicy != policy.DoNotCreate,
-		Metadata: o.Metadata, Health: o.Health, Observe: o.Observe, Now: o.Now,
+		Stamp: o.Stamp, Shared: o.Sharing, Reclaim: o.Reclaim, Health: o.Health,
 	}
-	if c.Stamp.Label == "" {
-		c.Stamp = stamp.Prefix(name)
+	if s.Stamp.Label == "" {
+		s.Stamp = stamp.Prefix(name)
 	}
-	if c.Reclaim == nil {
-		c.Reclaim = []policy.Manager{{Name: "kubectl", Prefix: true}}
+	if s.Reclaim == nil {
+		s.Reclaim = []policy.Manager{{Name: "kubectl", Prefix: true}}
 	}
-	if c.Health == nil {
-		c.Health = health.Standard()
+	if s.Health == nil {
+		s.Health = health.Standard()
 	}
 	if o.Director != nil {
-		c.Direct = o.Director.Direct
+		s.Direct = o.Director.Direct
+	}
+	c := pass.Config{
+		Style: s,
+		Prune: cmp.Or(o.Prune, policy.PruneReady), Full: o.DeleteFullNamespaces, Parallel: cmp.Or(o.Parallel, 8),
+		Create:   o.MissingNamespacesPolicy == nil || *o.MissingNamespacesPolicy != policy.DoNotCreate,
+		Metadata: o.Metadata, Observe: o.Observe, Now: o.Now,
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -150,11 +154,11 @@ func (o *ReconcilerOptions) config(name string) pass.Config {
 }
 
 func (o *ReconcilerOptions) rules(name string, c *pass.Config) set.Rules {
-	r := set.Rules{Name: name, Defaults: o.defaults(), Applied: c.Shared != nil}
-	if c.Shared != nil {
-		r.Norm.Labels = c.Shared.Keys()
+	r := set.Rules{Name: name, Defaults: o.defaults(), Applied: c.Style.Shared != nil}
+	if c.Style.Shared != nil {
+		r.Norm.Labels = c.Style.Shared.Keys()
 	} else {
-		r.Norm.Labels, r.Norm.Annotations = c.Stamp.Keys()
+		r.Norm.Labels, r.Norm.Annotations = c.Style.Stamp.Keys()
 	}
 	return r
 }

@@ -21,14 +21,14 @@ import (
 // Objects that share owners have no stamp and are not recovered.
 func (r *Reconciler) Recover(ctx context.Context, q Request, kinds []schema.GroupVersionKind) (inventory.Inventory, error) {
 	in, err := r.input(ctx, q, false)
-	if err != nil || r.config.Shared != nil {
+	if err != nil || r.config.Style.Shared != nil {
 		return in.Base, err
 	}
 	items := in.Base.Items
 	for _, gvk := range kinds {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-		err := in.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: r.config.Stamp.Selector(q.Owner.ID)})
+		err := in.Client.List(ctx, list, client.MatchingLabelsSelector{Selector: r.config.Style.Stamp.Selector(q.Owner.ID)})
 		if err != nil && !meta.IsNoMatchError(err) {
 			return in.Base, fmt.Errorf("listing %s: %w", gvk.GroupKind(), err)
 		}
@@ -89,7 +89,7 @@ func (r *Reconciler) IsDeletionAllowed(ctx context.Context, q Request) (bool, st
 			return false, "", err
 		}
 		for _, gk := range kinds {
-			n, err := live.Instances(ctx, in.Client, gk, r.config.Stamp.Foreign(q.Owner.ID))
+			n, err := live.Instances(ctx, in.Client, gk, r.config.Style.Stamp.Foreign(q.Owner.ID))
 			if err != nil {
 				return false, "", err
 			}

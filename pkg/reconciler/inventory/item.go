@@ -47,7 +47,8 @@ type Item struct {
 	// may be behind the object's; it is never committed for its own sake.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	State           State  `json:"state"`
-	// Created says that the object was created rather than adopted.
+	// Created says that shared owners created the object rather than adopted it.
+	// It is not kept for exclusive owners.
 	Created bool `json:"created,omitempty"`
 	// Digest is that of the last manifest that was written.
 	Digest string `json:"digest,omitempty"`
@@ -58,7 +59,7 @@ type Item struct {
 	// At is the time of the last write of content, in whole seconds.
 	At metav1.Time `json:"at,omitzero"`
 	// Takeovers counts how often the object was taken from another owner under
-	// the present digest.
+	// the present digest, one that is about to be taken included.
 	Takeovers int `json:"takeovers,omitempty"`
 	// Types are the kinds that the object defines.
 	Types []policy.Type `json:"types,omitempty"`
@@ -66,6 +67,12 @@ type Item struct {
 	Manager string `json:"manager,omitempty"`
 	// Payload is opaque to the reconciler; see reconciler.Object.
 	Payload map[string]string `json:"payload,omitempty"`
+}
+
+// Pinned reports whether the object is about to be taken over, in the
+// incarnation and version that the item names.
+func (it *Item) Pinned() bool {
+	return it.State == Intended && it.UID != "" && it.Takeovers > 0
 }
 
 // Inventory is a set of items. It is a value: an operation returns a new one.

@@ -171,7 +171,7 @@ func owned(f *Facts) *Outcome {
 	switch {
 	case f.Policy.Adoption == policy.AdoptNever, owner != "" && f.Policy.Adoption != policy.AdoptAlways:
 		return refuse(&fault.OwnerConflict{Key: f.Key, Owner: owner}, OwnerConflict)
-	case owner != "" && f.Item.Takeovers > 0 && f.Item.Digest == f.Digest:
+	case owner != "" && f.fought():
 		return refuse(&fault.OwnerConflict{Key: f.Key, Owner: owner, Fight: true}, Fight)
 	}
 	if o := gated(f); o != nil {
@@ -185,6 +185,16 @@ func owned(f *Facts) *Outcome {
 		return answer(verb, TakenOver)
 	}
 	return answer(verb, Unowned)
+}
+
+// fought reports whether the object was taken over once under this manifest.
+// A takeover is recorded before it is done; while the object still is as it was
+// then, it was not done.
+func (f *Facts) fought() bool {
+	if f.Item.Takeovers == 0 || f.Item.Digest != f.Digest {
+		return false
+	}
+	return !f.Item.Pinned() || f.Item.UID != f.Live.UID || f.Item.ResourceVersion != f.Live.ResourceVersion
 }
 
 // share joins the owners of an object.

@@ -4,7 +4,10 @@
 // object.
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Adoption decides what happens when an object exists but carries no owner id,
 // or a different one.
@@ -148,6 +151,21 @@ func (p Policy) Or(base Policy) Policy {
 		p.Hints = base.Hints
 	}
 	return p
+}
+
+// Equal reports whether two policies say the same.
+func (p *Policy) Equal(o *Policy) bool {
+	return p.Adoption == o.Adoption && p.Reconcile == o.Reconcile && p.Update == o.Update && p.Delete == o.Delete &&
+		p.Conflict == o.Conflict && p.Immutable == o.Immutable && p.Reapply == o.Reapply &&
+		p.ApplyOrder == o.ApplyOrder && p.DeleteOrder == o.DeleteOrder &&
+		samePurge(p.PurgeOrder, o.PurgeOrder) && slices.Equal(p.Hints, o.Hints)
+}
+
+func samePurge(a, b *int) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 func or[T comparable](v, base T) T {

@@ -11,56 +11,36 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/share"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/write"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
-	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
 // Config is what passes of one reconciler have in common. Every field but
-// Shared, Metadata, Direct and Observe is set.
+// Metadata and Observe is set.
 type Config struct {
-	Manager   string
-	Finalizer string
-	Stamp     stamp.Stamp
-	Shared    *stamp.Shared
-	Reclaim   []policy.Manager
-	Prune     policy.Prune
-	Create    bool // missing namespaces
-	Full      bool // namespaces are deleted with foreign content
-	Parallel  int
-	Metadata  client.Reader
-	Health    health.Analyzer
-	Direct    func(*unstructured.Unstructured) plan.Directive
-	Observe   func(plan.Outcome)
-	Now       func() time.Time
-}
-
-// Gate is asked before content is written.
-type Gate interface {
-	Open(ctx context.Context, live *unstructured.Unstructured, now time.Time) (open bool, reason string, err error)
-}
-
-// Want is one object of the set, with what only this package needs.
-type Want struct {
-	*set.Want
-
-	Gate    Gate
-	Manager string // empty means that of the config
-	Marks   map[string]string
-	Payload map[string]string
+	Style    look.Style
+	Prune    policy.Prune
+	Create   bool // missing namespaces
+	Full     bool // namespaces are deleted with foreign content
+	Parallel int
+	Metadata client.Reader
+	Observe  func(plan.Outcome)
+	Now      func() time.Time
 }
 
 // Input is what a pass starts from.
 type Input struct {
 	Client client.Client
 	Owner  string
-	Wants  []Want // in order of apply
+	Wants  []*set.Want // in order of apply
 	Base   inventory.Inventory
 	Store  inventory.Store
 	Memory *Memory
@@ -91,8 +71,8 @@ type pass struct {
 	*Config
 	Input
 
-	write  write.Writer
-	places *live.Places
+	look   *look.Look
+	do     *deed.Doer
 	now    time.Time
 	meta   map[object.Key]live.Meta
 	ahead  map[object.Key]*unstructured.Unstructured // read before their turn
@@ -139,8 +119,9 @@ func Delete(ctx context.Context, c *Config, in Input) (Output, error) {
 
 func start(c *Config, in Input) *pass {
 	p := &pass{Config: c, Input: in, now: c.Now(), version: in.Base.Version}
-	p.write = write.Writer{Client: in.Client}
-	p.places = &live.Places{Client: in.Client, Create: c.Create}
+	places := &live.Places{Client: in.Client, Create: c.Create}
+	p.look = &look.Look{Style: &c.Style, Client: in.Client, Owner: in.Owner, Places: places, Now: p.now}
+	p.do = &deed.Doer{Look: p.look, Write: write.Writer{Client: in.Client}}
 	p.memory = in.Memory.of(in.Owner)
 	p.items = make(map[object.Key]inventory.Item, len(in.Base.Items))
 	for _, it := range in.Base.Items {
@@ -150,7 +131,7 @@ func start(c *Config, in Input) *pass {
 	for _, w := range in.Wants {
 		if w.IsNamespace() {
 			p.spaces[w.Name] = true
-			p.places.Set(w.Name, pending(in.Dry))
+			places.Set(w.Name, pending(in.Dry))
 		}
 	}
 	return p
@@ -175,7 +156,11 @@ func (p *pass) glance(ctx context.Context) {
 			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
 		}
 	}
-	p.meta = live.List(ctx, p.Metadata, p.selector(), refs)
+	sel := p.Style.Stamp.Selector(p.Owner)
+	if p.Style.Shared != nil {
+		sel = share.Selector(p.Style.Shared)
+	}
+	p.meta = live.List(ctx, p.Metadata, sel, refs)
 }
 
 // intend adds an item for every new object, so that it is tracked before it is
@@ -184,17 +169,10 @@ func (p *pass) intend() {
 	for _, w := range p.Wants {
 		if _, ok := p.items[w.Key]; !ok && !p.Released[w.Key] {
 			it := inventory.Item{Key: w.Key, State: inventory.Intended}
-			p.items[w.Key] = w.record(it)
+			p.items[w.Key] = record(w, it)
 			p.dirty = true
 		}
 	}
-}
-
-// record returns the item with what the set says about its object.
-func (w Want) record(it inventory.Item) inventory.Item {
-	it.Version, it.Policy, it.Types = w.Version, w.Policy, w.Types
-	it.Manager, it.Payload = w.Manager, w.Payload
-	return it
 }
 
 // commit stores the items if they changed. Ahead means that writes follow.
@@ -203,17 +181,15 @@ func (p *pass) commit(ctx context.Context, ahead bool) error {
 		return nil
 	}
 	next := p.inventory()
-	v, err := p.Store.Commit(ctx, p.Owner, inventory.Change{Base: p.base(), Next: next, Ahead: ahead})
+	v, err := p.Store.Commit(ctx, p.Owner, inventory.Change{Base: p.Base, Next: next, Ahead: ahead})
 	if err != nil {
 		return err
 	}
 	p.dirty = false
 	next.Version, p.version = v, v
-	p.Input.Base = next
+	p.Base = next
 	return nil
 }
-
-func (p *pass) base() inventory.Inventory { return p.Input.Base }
 
 func (p *pass) inventory() inventory.Inventory {
 	items := make([]inventory.Item, 0, len(p.items))
@@ -229,7 +205,7 @@ func (p *pass) finish(ctx context.Context, done bool, err error) (Output, error)
 		err = e
 	}
 	p.out.Done = done && err == nil
-	p.out.Inventory = p.base()
+	p.out.Inventory = p.Base
 	if p.dirty {
 		p.out.Inventory = p.inventory()
 	}

@@ -10,10 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/order"
-	"github.com/weir-dev/weir/pkg/reconciler/internal/write"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -52,7 +51,7 @@ func (p *pass) leaving() []leaver {
 		return cmp.Or(cmp.Compare(a.Policy.DeleteOrder, b.Policy.DeleteOrder),
 			-cmp.Compare(b2i(a.managed), b2i(b.managed)),
 			cmp.Compare(order.Remove(a.GroupKind()), order.Remove(b.GroupKind())),
-			a.Key.Compare(b.Key))
+			a.Compare(b.Key))
 	})
 	return list
 }
@@ -67,11 +66,11 @@ func b2i(b bool) int {
 // hold reports what is not removed yet.
 func (p *pass) hold(list []leaver) {
 	for _, l := range list {
-		p.removed(l, done{Outcome: plan.Outcome{Action: p.farewell(l, plan.Wait, plan.NotInSet, plan.WaveNotReached)}, item: l.Item})
+		p.removed(l, done{Outcome: plan.Outcome{Action: farewell(l, plan.Wait, plan.NotInSet, plan.WaveNotReached)}, item: l.Item})
 	}
 }
 
-func (p *pass) farewell(l leaver, v plan.Verb, why ...plan.Reason) plan.Action {
+func farewell(l leaver, v plan.Verb, why ...plan.Reason) plan.Action {
 	return plan.Action{Key: l.Key, Version: l.Version, Verb: v, Reasons: why, Wave: l.Policy.DeleteOrder}
 }
 
@@ -119,7 +118,7 @@ func same(a, b leaver) bool {
 
 func (p *pass) wait(list []leaver, why plan.Reason) {
 	for _, l := range list {
-		p.removed(l, done{Outcome: plan.Outcome{Action: p.farewell(l, plan.Wait, p.why(), why)}, item: l.Item})
+		p.removed(l, done{Outcome: plan.Outcome{Action: farewell(l, plan.Wait, p.why(), why)}, item: l.Item})
 	}
 }
 
@@ -173,6 +172,9 @@ func inside(container inventory.Item, k object.Key) bool {
 // farewells removes what does not depend on each other.
 func (p *pass) farewells(ctx context.Context, list []leaver) bool {
 	results := make([]done, len(list))
+	for i := range list {
+		list[i].Item = p.items[list[i].Key] // it may have become one that stays
+	}
 	p.each(len(list), func(i int) { results[i] = p.bye(ctx, list[i]) })
 	all := true
 	for i, d := range results {
@@ -188,10 +190,10 @@ func (p *pass) removed(l leaver, d done) {
 		delete(p.items, l.Key)
 		p.dirty = true
 		p.memory.drop(l.Key)
-		if d.has(plan.KeptByDirective) {
+		if has(d.Outcome, plan.KeptByDirective) {
 			p.keep(l.Key)
 		}
-	case l.Item.State != d.item.State:
+	case l.State != d.item.State:
 		it := p.items[l.Key]
 		it.State = d.item.State
 		p.store(it)
@@ -211,28 +213,14 @@ func (p *pass) keep(k object.Key) {
 
 // bye removes one object, as far as that can be done now.
 func (p *pass) bye(ctx context.Context, l leaver) done {
-	begin := p.Now()
-	for try := 1; ; try++ {
-		d, err := p.part(ctx, l)
-		var stale *fault.Stale
-		if as(err, &stale) && try < tries && p.Only == nil {
-			continue
-		}
-		if err != nil {
-			d.Err = err
-			d.Reasons = append(d.Reasons, reason(err))
-		}
-		d.Took = p.Now().Sub(begin)
-		return d
-	}
+	return p.retry(func(bool) (done, error) { return p.part(ctx, l) })
 }
 
 func (p *pass) part(ctx context.Context, l leaver) (done, error) {
-	d := done{item: p.items[l.Key], Outcome: plan.Outcome{Action: p.farewell(l, plan.Refuse, p.why())}}
-	manager := p.manager(l.Manager)
+	d := done{item: l.Item, Outcome: plan.Outcome{Action: farewell(l, plan.Refuse, p.why())}}
 	f := plan.Facts{
-		Key: l.Key, Version: l.Version, Policy: p.items[l.Key].Policy, Wave: l.Policy.DeleteOrder, Item: l.Item,
-		Now: p.now, Shared: p.Shared != nil, Whole: p.Whole, Released: p.Released[l.Key],
+		Key: l.Key, Version: l.Version, Policy: l.Policy, Wave: l.Policy.DeleteOrder, Item: l.Item,
+		Now: p.now, Shared: p.Style.Shared != nil, Whole: p.Whole, Released: p.Released[l.Key],
 	}
 	u, err := live.Get(ctx, p.Client, l.Key, l.Version)
 	switch {
@@ -241,66 +229,44 @@ func (p *pass) part(ctx context.Context, l leaver) (done, error) {
 	case err != nil:
 		return d, err
 	case u != nil:
-		f.Live = p.seen(u, manager)
+		f.Live = p.look.Seen(u, p.look.ManagerOf(l.Manager))
 		if f.Content, err = p.content(ctx, l); err != nil {
 			return d, err
 		}
 	}
 	d.Outcome = plan.Remove(f)
-	if planned, ok := p.planned(l.Key, d.Outcome); !ok {
-		d.Action = planned
-		return d, &fault.Stale{Key: l.Key}
+	if err := p.planned(&d); err != nil || p.Dry {
+		return d, err
 	}
-	if p.Dry {
-		return d, nil
-	}
-	return p.go1(ctx, l, u, d)
+	return p.dispatch(ctx, l, u, d)
 }
 
-// go1 does what was decided for an object that goes.
-func (p *pass) go1(ctx context.Context, l leaver, u *unstructured.Unstructured, d done) (done, error) {
+// dispatch does what was decided for an object that goes.
+func (p *pass) dispatch(ctx context.Context, l leaver, u *unstructured.Unstructured, d done) (done, error) {
 	var err error
-	manager := p.manager(l.Manager)
+	manager := p.look.ManagerOf(l.Manager)
 	switch d.Verb {
 	case plan.Forget:
 		d.gone = true
 	case plan.Release:
-		err = p.release(ctx, u, manager)
+		err = p.do.Release(ctx, u, manager)
 		d.gone = err == nil
 	case plan.Leave:
-		err = p.leave(ctx, u, manager)
+		err = p.do.Leave(ctx, u, manager)
 		d.gone = err == nil
 	case plan.Delete:
-		d.gone, err = p.destroy(ctx, u)
+		d.gone, err = p.do.Destroy(ctx, u)
 	case plan.Finalize:
-		err = p.finalize(ctx, u)
+		err = p.do.Finalize(ctx, u)
+	default:
 	}
 	if err == nil && !d.gone && d.Err == nil && d.Verb != plan.Skip {
 		d.item.State = inventory.Leaving
 	}
-	if write.Classify(err) == write.Stale {
-		return d, &fault.Stale{Key: l.Key}
+	if err != nil {
+		err = deed.Fault(u, manager, err)
 	}
 	return d, err
-}
-
-// destroy deletes an object and reports whether it is gone.
-func (p *pass) destroy(ctx context.Context, u *unstructured.Unstructured) (bool, error) {
-	if err := p.write.Delete(ctx, u); err != nil {
-		return false, err
-	}
-	k, version := object.KeyOf(u), u.GroupVersionKind().Version
-	left, err := live.Get(ctx, p.Client, k, version)
-	if err != nil || left == nil {
-		return err == nil || errors.Is(err, live.ErrUntyped), nil
-	}
-	if k.DefinesTypes() && left.GetUID() == u.GetUID() && slices.Contains(left.GetFinalizers(), p.Finalizer) {
-		if err := p.finalize(ctx, left); err != nil {
-			return false, nil //nolint:nilerr // the delete is done; the next pass takes the finalizer off
-		}
-		left, err = live.Get(ctx, p.Client, k, version)
-	}
-	return err == nil && (left == nil || left.GetUID() != u.GetUID()), nil
 }
 
 // content counts what is inside a container.

@@ -4,25 +4,13 @@ import (
 	"context"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
-	"github.com/weir-dev/weir/pkg/reconciler/health"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/order"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
-
-// done is what a worker found and did for one object.
-type done struct {
-	plan.Outcome
-	item inventory.Item
-	// gone says that the inventory forgets the object.
-	gone bool
-	// ok says that what depends on the object may go on.
-	ok bool
-	// same says that nothing was read and nothing can have changed.
-	same bool
-}
 
 // waves applies the set wave by wave and reports whether all of it is ready.
 func (p *pass) waves(ctx context.Context) (bool, error) {
@@ -55,7 +43,7 @@ func (p *pass) waves(ctx context.Context) (bool, error) {
 
 // wave applies the wants of one wave, stage by stage and rank by rank. A stage
 // starts only if the stages before it are ready; a rank only comes later.
-func (p *pass) wave(ctx context.Context, wants []Want) bool {
+func (p *pass) wave(ctx context.Context, wants []*set.Want) bool {
 	p.prefetch(ctx, wants)
 	ready, staged := true, true
 	stage := wants[0].Stage
@@ -80,7 +68,7 @@ func (p *pass) wave(ctx context.Context, wants []Want) bool {
 }
 
 // prefetch lists what is there of the objects that are new.
-func (p *pass) prefetch(ctx context.Context, wants []Want) {
+func (p *pass) prefetch(ctx context.Context, wants []*set.Want) {
 	var refs []live.Ref
 	for _, w := range wants {
 		if !w.Untyped && !p.items[w.Key].State.Written() {
@@ -90,12 +78,13 @@ func (p *pass) prefetch(ctx context.Context, wants []Want) {
 	p.ahead = live.Prefetch(ctx, p.Client, refs)
 }
 
-func rank(w Want) int { return order.Apply(w.GroupKind()) }
+func rank(w *set.Want) int { return order.Apply(w.GroupKind()) }
 
 // group applies wants that do not depend on each other.
-func (p *pass) group(ctx context.Context, wants []Want) bool {
+func (p *pass) group(ctx context.Context, wants []*set.Want) bool {
 	results := make([]done, len(wants))
 	p.each(len(wants), func(i int) { results[i] = p.one(ctx, wants[i]) })
+	p.repeat(ctx, wants, results)
 	ready := true
 	for i, d := range results {
 		p.merge(wants[i], d)
@@ -104,17 +93,44 @@ func (p *pass) group(ctx context.Context, wants []Want) bool {
 	return ready
 }
 
-// merge records what a worker did.
-func (p *pass) merge(w Want, d done) {
-	if p.spaces[w.Name] && w.IsNamespace() && d.ok {
-		p.places.Set(w.Name, "")
+// repeat does what had to be recorded before it could be done.
+func (p *pass) repeat(ctx context.Context, wants []*set.Want, results []done) {
+	for range tries {
+		var again []int
+		for i, d := range results {
+			if d.again {
+				again = append(again, i)
+				p.items[wants[i].Key] = d.item
+				p.dirty = true // also if only the version moved
+			}
+		}
+		if len(again) == 0 {
+			return
+		}
+		if err := p.commit(ctx, true); err != nil {
+			for _, i := range again {
+				results[i].Err, results[i].again = err, false
+			}
+			return
+		}
+		p.each(len(again), func(n int) {
+			i := again[n]
+			results[i] = p.one(ctx, wants[i])
+		})
 	}
-	if !d.same || p.differs(w, d.item) {
+}
+
+// merge records what a worker did.
+func (p *pass) merge(w *set.Want, d done) {
+	if p.spaces[w.Name] && w.IsNamespace() && d.ok {
+		p.look.Places.Set(w.Name, "")
+	}
+	if !d.same || differs(w, &d.item) {
 		// Shared owners end by the policy that last succeeded, exclusive ones
 		// by the one that was last wanted.
 		last := d.item.Policy
-		it := w.record(d.item)
-		if p.Shared != nil && d.Err != nil && d.item.State.Written() {
+		it := record(w, d.item)
+		if p.Style.Shared != nil && d.Err != nil && d.item.State.Written() {
 			it.Policy = last
 		}
 		p.store(it)
@@ -126,14 +142,14 @@ func (p *pass) merge(w Want, d done) {
 
 // store replaces an item. A moved resource version alone is not worth a commit.
 func (p *pass) store(it inventory.Item) {
-	if !equal(p.items[it.Key], it) {
+	if was := p.items[it.Key]; !equal(&was, &it) {
 		p.dirty = true
 	}
 	p.items[it.Key] = it
 }
 
 // due notes when the next reapply is.
-func (p *pass) due(w Want, it inventory.Item) {
+func (p *pass) due(w *set.Want, it inventory.Item) {
 	if w.Policy.Reapply <= 0 || w.Policy.Reconcile == policy.Once || !it.State.Written() {
 		return
 	}
@@ -144,25 +160,21 @@ func (p *pass) due(w Want, it inventory.Item) {
 }
 
 // skip leaves wants for a later pass, without reading them.
-func (p *pass) skip(wants []Want, why plan.Reason) {
+func (p *pass) skip(wants []*set.Want, why plan.Reason) {
 	for _, w := range wants {
-		o := plan.Outcome{Action: p.action(w, plan.Wait, why)}
+		o := plan.Outcome{Action: action(w, plan.Wait, why)}
 		if it := p.items[w.Key]; it.State == inventory.Purged && it.Digest == w.Digest {
-			o = plan.Outcome{Action: p.action(w, plan.None, plan.Completed)}
+			o = plan.Outcome{Action: action(w, plan.None, plan.Completed)}
 		}
 		p.out.Apply = append(p.out.Apply, o)
 		p.observe(o)
 	}
 }
 
-func (p *pass) action(w Want, v plan.Verb, why ...plan.Reason) plan.Action {
-	return plan.Action{Key: w.Key, Version: w.Version, Verb: v, Reasons: why, Digest: w.Digest, Wave: w.Policy.ApplyOrder}
-}
-
 // purge deletes the wants whose purge order has come, all of whose waves are
 // ready. It reports whether none is left to be deleted.
-func (p *pass) purge(ctx context.Context, wants []Want, wave int, last bool) (bool, error) {
-	var due []Want
+func (p *pass) purge(ctx context.Context, wants []*set.Want, wave int, last bool) (bool, error) {
+	var due []*set.Want
 	for _, w := range wants {
 		at := w.Policy.PurgeOrder
 		if at == nil || *at > wave && !last {
@@ -188,7 +200,7 @@ func (p *pass) purge(ctx context.Context, wants []Want, wave int, last bool) (bo
 	p.each(len(due), func(i int) { results[i] = p.one(ctx, due[i]) })
 	all := true
 	for i, d := range results {
-		p.store(due[i].record(d.item))
+		p.store(record(due[i], d.item))
 		p.replace(d.Outcome)
 		p.observe(d.Outcome)
 		all = all && d.ok
@@ -222,20 +234,4 @@ func (p *pass) mayPrune(ready bool) bool {
 		}
 	}
 	return true
-}
-
-// healthy reports whether what depends on an object may go on.
-func healthy(o plan.Outcome) bool {
-	if o.Err != nil {
-		return false
-	}
-	switch o.Verb {
-	case plan.Skip:
-		return true
-	case plan.None:
-		return o.Health == health.Current || len(o.Reasons) > 0 && o.Reasons[0] == plan.Completed
-	case plan.Create, plan.Adopt, plan.Update, plan.Recreate, plan.Restamp:
-		return o.Health == health.Current
-	}
-	return false
 }

@@ -5,9 +5,11 @@ package set
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,10 +23,19 @@ import (
 // once is the digest of objects that are written once.
 const once = "once"
 
+// Gate is asked before content is written.
+type Gate interface {
+	Open(ctx context.Context, live *unstructured.Unstructured, now time.Time) (open bool, reason string, err error)
+}
+
 // Entry is one object as the caller gave it.
 type Entry struct {
-	Manifest *unstructured.Unstructured
+	Manifest *unstructured.Unstructured // never changed
 	Policy   policy.Policy
+	Gate     Gate
+	Manager  string // empty means that of the reconciler
+	Marks    map[string]string
+	Payload  map[string]string
 }
 
 // Rules are what holds for every object of a set.
@@ -46,22 +57,19 @@ type Rules struct {
 	Namespaced func(schema.GroupVersionKind) (namespaced, known bool, err error)
 }
 
-// Want is one object of a set. The manifest is shared with the caller.
+// Want is one object of a set. Its policy is the effective one.
 type Want struct {
 	object.Key
+	Entry
 
-	Version  string
-	Manifest *unstructured.Unstructured
-	Norm     object.Norm
-	Policy   policy.Policy
-	Digest   string
+	Version string
+	Norm    object.Norm
+	Digest  string
 	// Types are the kinds that the object defines.
 	Types []policy.Type
 	Stage order.Stage
 	// Untyped says that the server does not know the kind yet.
 	Untyped bool
-	// Index is the place among the objects of the caller.
-	Index int
 }
 
 // Body returns the object to write, without marks.
@@ -120,7 +128,7 @@ func (b *builder) add(i int, e Entry) error {
 	if err := object.Check(e.Manifest); err != nil {
 		return &fault.Invalid{Key: keyOf(e.Manifest), What: fmt.Sprintf("object %d: %v", i, err)}
 	}
-	w := &Want{Key: object.KeyOf(e.Manifest), Manifest: e.Manifest, Index: i}
+	w := &Want{Key: object.KeyOf(e.Manifest), Entry: e}
 	w.Version = e.Manifest.GroupVersionKind().Version
 	if err := b.policy(w, e.Policy); err != nil {
 		return &fault.Invalid{Key: w.Key, What: err.Error()}
