@@ -19,7 +19,7 @@ import (
 )
 
 // ReconcilerOptions are the defaults of a reconciler. The zero value works.
-type ReconcilerOptions struct {
+type ReconcilerOptions struct { //nolint:revive // the name is part of the published contract
 	// AdoptionPolicy defaults to [AdoptionPolicyIfUnowned].
 	AdoptionPolicy *AdoptionPolicy
 	// UpdatePolicy defaults to [UpdatePolicyReplace], and to

@@ -2,15 +2,21 @@ package reconciler
 
 import "github.com/weir-dev/weir/pkg/reconciler/policy"
 
-// The five policies; package policy says what each value does.
 type (
-	AdoptionPolicy          = policy.Adoption
-	ReconcilePolicy         = policy.Reconcile
-	UpdatePolicy            = policy.Update
-	DeletePolicy            = policy.Delete
+	// AdoptionPolicy decides what happens to an object that exists and is not
+	// ours.
+	AdoptionPolicy = policy.Adoption
+	// ReconcilePolicy decides when an object is written again.
+	ReconcilePolicy = policy.Reconcile
+	// UpdatePolicy decides how an existing object is updated.
+	UpdatePolicy = policy.Update
+	// DeletePolicy decides what happens to an object that is to be removed.
+	DeletePolicy = policy.Delete
+	// MissingNamespacesPolicy decides what happens when a namespace is missing.
 	MissingNamespacesPolicy = policy.MissingNamespaces
 )
 
+// The values of the policies; package policy says more about each.
 const (
 	// AdoptionPolicyNever fails if the object exists and is not ours.
 	AdoptionPolicyNever = policy.AdoptNever

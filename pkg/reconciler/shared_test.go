@@ -46,7 +46,7 @@ func (b *bench) part(text string, p policy.Policy, marks map[string]string) reco
 
 func (b *bench) data(want string) *unstructured.Unstructured {
 	b.Helper()
-	u := b.get("ConfigMap", "a")
+	u := b.get("a")
 	if u == nil {
 		b.Fatal("the object is gone")
 	}
@@ -96,7 +96,7 @@ func TestSharedCreated(t *testing.T) {
 	// The last one deletes what the family created.
 	res, err = two.rec.Delete(t.Context(), two.request())
 	two.want(res, err, plan.Delete)
-	if b.get("ConfigMap", "a") != nil || !res.Done {
+	if b.get("a") != nil || !res.Done {
 		t.Fatal("the object is still there")
 	}
 }
@@ -205,7 +205,7 @@ func TestSharedReplaced(t *testing.T) {
 	one := b.member("one")
 	res, err := one.apply(one.part(configMap("a", "x", "1"), policy.Policy{}, nil))
 	one.want(res, err, plan.Create)
-	if err := b.admin.Delete(t.Context(), b.get("ConfigMap", "a")); err != nil {
+	if err := b.admin.Delete(t.Context(), b.get("a")); err != nil {
 		t.Fatal(err)
 	}
 	again := objects(t, configMap("a", "u", "1"))[0].Manifest

@@ -142,11 +142,11 @@ func (b *bench) want(res *reconciler.Result, err error, verbs ...plan.Verb) {
 	}
 }
 
-func (b *bench) get(kind, name string) *unstructured.Unstructured {
+func (b *bench) get(name string) *unstructured.Unstructured {
 	b.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion("v1")
-	u.SetKind(kind)
+	u.SetKind("ConfigMap")
 	if err := b.admin.Get(context.Background(), client.ObjectKey{Namespace: b.namespace, Name: name}, u); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			return nil
@@ -157,11 +157,12 @@ func (b *bench) get(kind, name string) *unstructured.Unstructured {
 }
 
 func configMap(name string, data ...string) string {
-	s := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n"
+	var s strings.Builder
+	s.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata:\n")
 	for i := 0; i < len(data); i += 2 {
-		s += fmt.Sprintf("  %s: %q\n", data[i], data[i+1])
+		fmt.Fprintf(&s, "  %s: %q\n", data[i], data[i+1])
 	}
-	return s
+	return s.String()
 }
 
 func updates() []reconciler.UpdatePolicy {
@@ -182,7 +183,7 @@ func TestLifeOfAnObject(t *testing.T) {
 				t.Fatalf("not done: %+v", res.Outcomes)
 			}
 			t.Logf("create: %v", b.counter.take())
-			first := b.get("ConfigMap", "a")
+			first := b.get("a")
 
 			res, err = b.apply(one...)
 			b.want(res, err, plan.None)
@@ -206,7 +207,7 @@ func TestLifeOfAnObject(t *testing.T) {
 				verb = plan.Recreate
 			}
 			b.want(res, err, verb)
-			if got := b.get("ConfigMap", "a").Object["data"]; fmt.Sprint(got) != "map[k:1]" {
+			if got := b.get("a").Object["data"]; fmt.Sprint(got) != "map[k:1]" {
 				t.Fatalf("data is %v", got)
 			}
 			b.counter.take()
@@ -220,7 +221,7 @@ func TestLifeOfAnObject(t *testing.T) {
 				t.Fatal(err)
 			}
 			res, err = b.apply(objects(t, configMap("a", "k", "3"))...)
-			if err != nil || !res.Outcomes[0].Verb.Writes() || b.get("ConfigMap", "a").GetLabels()["smoke.weir.dev/owner-id"] == "" {
+			if err != nil || !res.Outcomes[0].Verb.Writes() || b.get("a").GetLabels()["smoke.weir.dev/owner-id"] == "" {
 				t.Fatalf("stamp: %v %+v", err, res.Outcomes)
 			}
 			res, err = b.apply(objects(t, configMap("a", "k", "3"))...)
@@ -229,13 +230,13 @@ func TestLifeOfAnObject(t *testing.T) {
 
 			res, err = b.apply(objects(t, configMap("b", "k", "1"))...)
 			b.want(res, err, plan.Create, plan.Delete)
-			if b.get("ConfigMap", "a") != nil || !res.Done || len(res.Inventory.Items) != 1 {
+			if b.get("a") != nil || !res.Done || len(res.Inventory.Items) != 1 {
 				t.Fatalf("prune: %+v", res)
 			}
 			t.Logf("prune: %v", b.counter.take())
 			res, err = b.rec.Delete(t.Context(), b.request())
 			b.want(res, err, plan.Delete)
-			if b.get("ConfigMap", "b") != nil || !res.Done || len(res.Inventory.Items) != 0 {
+			if b.get("b") != nil || !res.Done || len(res.Inventory.Items) != 0 {
 				t.Fatalf("delete: %+v", res)
 			}
 		})
@@ -257,11 +258,11 @@ func TestAdoption(t *testing.T) {
 			if conflict, ok := errors.AsType[*fault.OwnerConflict](err); !ok || conflict.Owner != "" {
 				t.Fatalf("never: %v %+v", err, res)
 			}
-			if got := b.get("ConfigMap", "a"); got.GetResourceVersion() != foreign.GetResourceVersion() {
+			if got := b.get("a"); got.GetResourceVersion() != foreign.GetResourceVersion() {
 				t.Fatal("the foreign object was written")
 			}
 			res, err = b.apply(objects(t, configMap("a", "k", "1"))...)
-			if err != nil || !res.Done || b.get("ConfigMap", "a").GetLabels()["smoke.weir.dev/owner-id"] == "" {
+			if err != nil || !res.Done || b.get("a").GetLabels()["smoke.weir.dev/owner-id"] == "" {
 				t.Fatalf("if unowned: %v %+v", err, res)
 			}
 			// Another owner.
@@ -283,7 +284,7 @@ func TestAdoption(t *testing.T) {
 			}
 			mine := objects(t, configMap("a", "k", "1"))
 			mine[0].Policy.Adoption = reconciler.AdoptionPolicyAlways
-			if res, err = b.apply(mine...); err != nil {
+			if _, err = b.apply(mine...); err != nil {
 				t.Fatal(err)
 			}
 			_, err = other.apply(always...)
@@ -293,7 +294,7 @@ func TestAdoption(t *testing.T) {
 			// What is not ours is forgotten.
 			res, err = other.rec.Delete(t.Context(), other.request())
 			other.want(res, err, plan.Forget)
-			if b.get("ConfigMap", "a") == nil {
+			if b.get("a") == nil {
 				t.Fatal("deleted the object of another owner")
 			}
 		})
@@ -309,7 +310,7 @@ func TestReclaim(t *testing.T) {
 	}
 	res, err := b.apply(objects(t, configMap("a", "k", "1"))...)
 	b.want(res, err, plan.Adopt)
-	if got := b.get("ConfigMap", "a").Object["data"]; fmt.Sprint(got) != "map[k:1]" {
+	if got := b.get("a").Object["data"]; fmt.Sprint(got) != "map[k:1]" {
 		t.Fatalf("data is %v", got)
 	}
 	res, err = b.apply(objects(t, configMap("a", "k", "1"))...)
@@ -338,7 +339,7 @@ func TestPlanAndExecute(t *testing.T) {
 	if _, ok := errors.AsType[*fault.Stale](err); !ok || len(res.Outcomes) != 2 {
 		t.Fatalf("execute: %v %+v", err, res)
 	}
-	if b.get("ConfigMap", "a") == nil || len(b.get("ConfigMap", "b").GetLabels()) > 0 {
+	if b.get("a") == nil || len(b.get("b").GetLabels()) > 0 {
 		t.Fatal("a is missing or b was touched")
 	}
 }

@@ -87,7 +87,7 @@ type Inventory struct {
 // last one stays.
 func New(version string, items []Item) Inventory {
 	items = slices.Clone(items)
-	slices.SortStableFunc(items, func(a, b Item) int { return a.Key.Compare(b.Key) })
+	slices.SortStableFunc(items, func(a, b Item) int { return a.Compare(b.Key) })
 	out := items[:0]
 	for i, it := range items {
 		if i+1 < len(items) && items[i+1].Key == it.Key {
@@ -100,7 +100,7 @@ func New(version string, items []Item) Inventory {
 
 // Find returns the item with that key, and false when there is none.
 func (v Inventory) Find(k object.Key) (Item, bool) {
-	i, ok := slices.BinarySearchFunc(v.Items, k, func(it Item, k object.Key) int { return it.Key.Compare(k) })
+	i, ok := slices.BinarySearchFunc(v.Items, k, func(it Item, k object.Key) int { return it.Compare(k) })
 	if !ok {
 		return Item{}, false
 	}

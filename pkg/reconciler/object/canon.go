@@ -89,7 +89,17 @@ func (c *canon) metadata(m map[string]any, n Norm) error {
 	})
 }
 
+// without writes a map without some of its keys, and nothing when none is left.
 func (c *canon) without(key string, m map[string]any, drop []string) error {
+	left := len(m)
+	for _, k := range drop {
+		if _, ok := m[k]; ok {
+			left--
+		}
+	}
+	if left == 0 {
+		return nil
+	}
 	c.text(key)
 	return c.each(m, func(k string, v any) error {
 		if slices.Contains(drop, k) {

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -23,7 +24,7 @@ type Norm struct {
 // Check returns an error for a manifest that cannot be an object.
 func Check(u *unstructured.Unstructured) error {
 	if u == nil || u.Object == nil {
-		return fmt.Errorf("the manifest is empty")
+		return errors.New("the manifest is empty")
 	}
 	for _, k := range []string{"apiVersion", "kind"} {
 		if s, ok := u.Object[k].(string); !ok || s == "" {
@@ -35,21 +36,21 @@ func Check(u *unstructured.Unstructured) error {
 	}
 	m, ok := u.Object["metadata"].(map[string]any)
 	if !ok {
-		return fmt.Errorf("metadata is missing or is not a map")
+		return errors.New("metadata is missing or is not a map")
 	}
 	return checkMetadata(m)
 }
 
 func checkMetadata(m map[string]any) error {
 	if v := m["generateName"]; v != nil && v != "" {
-		return fmt.Errorf("metadata.generateName is not supported")
+		return errors.New("metadata.generateName is not supported")
 	}
 	if s, ok := m["name"].(string); !ok || s == "" {
-		return fmt.Errorf("metadata.name is missing or is not a string")
+		return errors.New("metadata.name is missing or is not a string")
 	}
 	if v, ok := m["namespace"]; ok && v != nil {
 		if _, ok := v.(string); !ok {
-			return fmt.Errorf("metadata.namespace is not a string")
+			return errors.New("metadata.namespace is not a string")
 		}
 	}
 	for _, field := range []string{"labels", "annotations"} {

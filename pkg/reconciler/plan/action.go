@@ -15,6 +15,7 @@ import (
 // Verb is what is done with an object.
 type Verb string
 
+// The verbs.
 const (
 	None     Verb = "None"     // nothing to do
 	Create   Verb = "Create"   // write an absent object
@@ -38,8 +39,9 @@ func (v Verb) Writes() bool {
 	switch v {
 	case Create, Adopt, Update, Recreate, Restamp, Purge, Delete, Finalize, Release, Leave:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Reason is a stable code that says why.

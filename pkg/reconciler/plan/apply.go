@@ -28,10 +28,8 @@ func first(rules []rule, f Facts) Outcome {
 			continue
 		}
 		o.Key, o.Version, o.Digest, o.Wave = f.Key, f.Version, f.Digest, f.Wave
-		switch {
-		case f.Live == nil:
-			o.Pre = Precondition{Absent: true}
-		default:
+		o.Pre = Precondition{Absent: true}
+		if f.Live != nil {
 			o.Pre = Precondition{UID: f.Live.UID, ResourceVersion: f.Live.ResourceVersion}
 			o.Health = f.Live.Health
 		}
@@ -137,6 +135,7 @@ func absent(f *Facts) *Outcome {
 		return answer(Wait, DependencyPending)
 	case PlaceMissing:
 		return refuse(&fault.NamespaceMissing{Key: f.Key}, NamespaceMissing)
+	default:
 	}
 	if o := gated(f); o != nil {
 		return o
@@ -269,38 +268,44 @@ func (f *Facts) recorded(reasons []Reason) bool {
 
 // reasons returns why an object of ours is to be written.
 func (f *Facts) reasons() []Reason {
+	written := f.Item.State.Written()
+	if f.Policy.Reconcile == policy.Once && written && f.Item.Digest == f.Digest {
+		return nil
+	}
 	var rs []Reason
 	add := func(when bool, r Reason) {
 		if when {
 			rs = append(rs, r)
 		}
 	}
-	written := f.Item.State.Written()
-	if f.Policy.Reconcile == policy.Once && written && f.Item.Digest == f.Digest {
-		return nil
-	}
 	add(!written, NotRecorded)
 	add(written && f.Item.Digest != f.Digest, changed(f.Item.Digest, f.Digest))
 	add(written && f.Item.UID != f.Live.UID, UIDChanged)
 	add(!f.Shared && !f.Live.Owner.Intact, StampLost)
 	if written && f.Item.Digest == f.Digest {
-		was, is := f.Item.Owned, f.Live.Owned
-		add(values(was) != values(is), f.drift())
-		// Only hashes of applies speak of ownership.
-		add(values(was) == values(is) && len(was) == len(is) && was != is, OwnershipLost)
+		rs = append(rs, f.drift()...)
 	}
 	add(f.Live.Reclaimable && f.update() == policy.SsaOverride, FieldsForeign)
-	add(f.Policy.Reapply > 0 && f.Policy.Reconcile != policy.Once && f.Item.At.Add(f.Policy.Reapply).Before(f.Now), ReapplyDue)
+	add(f.reapply(), ReapplyDue)
 	add(f.Shared && !f.Live.Share.Marked && len(rs) == 0, MarkChanged)
 	return rs
 }
 
-// drift tells a lost stamp, which is part of our fields, from other drift.
-func (f *Facts) drift() Reason {
-	if !f.Shared && !f.Live.Owner.Intact {
-		return StampLost
+func (f *Facts) reapply() bool {
+	return f.Policy.Reapply > 0 && f.Policy.Reconcile != policy.Once && f.Item.At.Add(f.Policy.Reapply).Before(f.Now)
+}
+
+// drift compares our fields with those of the last write. A lost stamp, which
+// is among them, is not told twice.
+func (f *Facts) drift() []Reason {
+	was, is := f.Item.Owned, f.Live.Owned
+	switch {
+	case values(was) != values(is) && (f.Shared || f.Live.Owner.Intact):
+		return []Reason{FieldsDrifted}
+	case values(was) == values(is) && len(was) == len(is) && was != is:
+		return []Reason{OwnershipLost} // only hashes of applies speak of ownership
 	}
-	return FieldsDrifted
+	return nil
 }
 
 func values(owned string) string { return owned[:min(16, len(owned))] }

@@ -31,9 +31,9 @@ var fields = map[string]func(*Policy, string) error{
 	DeleteAnnotation:      func(p *Policy, s string) error { return parse(&p.Delete, undefault(s), deletes) },
 	ApplyOrderAnnotation:  func(p *Policy, s string) (err error) { p.ApplyOrder, err = order(s); return },
 	DeleteOrderAnnotation: func(p *Policy, s string) (err error) { p.DeleteOrder, err = order(s); return },
-	PurgeOrderAnnotation:  func(p *Policy, s string) error { return purge(p, s) },
-	ReapplyAnnotation:     func(p *Policy, s string) error { return reapply(p, s) },
-	HintAnnotation:        func(p *Policy, s string) error { return hints(p, s) },
+	PurgeOrderAnnotation:  purge,
+	ReapplyAnnotation:     reapply,
+	HintAnnotation:        hints,
 }
 
 var (

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,7 +38,7 @@ func open(t *testing.T) (client.Client, string) {
 
 func TestStore(t *testing.T) {
 	for _, size := range []int{0, 200} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) func() inventory.Store {
 				c, ns := open(t)
 				return func() inventory.Store { return &shard.Store{Client: c, Namespace: ns, MaxBytes: size} }
@@ -49,10 +50,10 @@ func TestStore(t *testing.T) {
 func items(n int) []inventory.Item {
 	all := make([]inventory.Item, n)
 	for i := range all {
-		sum := object.Hash(fmt.Sprint(i)) + object.Hash(fmt.Sprint(-i))
+		sum := object.Hash(strconv.Itoa(i)) + object.Hash(strconv.Itoa(-i))
 		all[i] = inventory.Item{
 			Key:     object.Key{Kind: "ConfigMap", Namespace: fmt.Sprintf("tenant-%04d", i/10), Name: fmt.Sprintf("profile-%d", i%10)},
-			Version: "v1", State: inventory.Ready, UID: types.UID(sum), ResourceVersion: fmt.Sprint(1000 + i), Created: true,
+			Version: "v1", State: inventory.Ready, UID: types.UID(sum), ResourceVersion: strconv.Itoa(1000 + i), Created: true,
 			Digest: sum, Owned: sum, At: metav1.Unix(1700000000, 0), Policy: policy.Policy{Delete: policy.DeleteAlways},
 		}
 	}

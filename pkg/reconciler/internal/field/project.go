@@ -4,8 +4,6 @@
 package field
 
 import (
-	"bytes"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -39,7 +37,7 @@ func Values(owned string) string { return owned[:min(16, len(owned))] }
 func entryText(entries []metav1.ManagedFieldsEntry, manager string) any {
 	for i := range entries {
 		if isApply(&entries[i], manager) && entries[i].FieldsV1 != nil {
-			return string(entries[i].FieldsV1.Raw)
+			return entries[i].FieldsV1.GetRawString()
 		}
 	}
 	return nil
@@ -76,7 +74,7 @@ func parse(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 		return nil
 	}
 	s := fieldpath.NewSet()
-	if s.FromJSON(bytes.NewReader(e.FieldsV1.Raw)) != nil {
+	if s.FromJSON(e.FieldsV1.GetRawReader()) != nil {
 		return nil
 	}
 	return s

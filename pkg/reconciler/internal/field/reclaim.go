@@ -68,7 +68,7 @@ func unite(a, b metav1.ManagedFieldsEntry) *metav1.FieldsV1 {
 	if err != nil {
 		return a.FieldsV1
 	}
-	return &metav1.FieldsV1{Raw: bytes.TrimSpace(raw)}
+	return metav1.NewFieldsV1(string(bytes.TrimSpace(raw)))
 }
 
 // Rename gives our applied entry another manager. It returns false when there

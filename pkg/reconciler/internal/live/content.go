@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -52,7 +53,8 @@ func name(gk schema.GroupKind, u *unstructured.Unstructured) string {
 func page(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, o *client.ListOptions) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err := c.List(ctx, list, o); err != nil && !meta.IsNoMatchError(err) {
+	// A kind that is gone has no objects.
+	if err := c.List(ctx, list, o); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("listing %s: %w", gvk.GroupKind(), err)
 	}
 	return list, nil

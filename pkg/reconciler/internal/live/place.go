@@ -49,7 +49,18 @@ func (p *Places) Set(name string, state plan.Place) {
 	s.known, s.state = true, state
 }
 
-// Get returns the state of the namespace. The empty name is always fine.
+// Missed notes that the server refused an object because its namespace is
+// missing.
+func (p *Places) Missed(name string) {
+	state := plan.PlaceMissing
+	if p.Create {
+		state = plan.PlaceCreate
+	}
+	p.Set(name, state)
+}
+
+// Get returns the state of the namespace. The empty name is always fine, and
+// so is a namespace that we may not read: the create will tell.
 func (p *Places) Get(ctx context.Context, name string) (plan.Place, error) {
 	if name == "" {
 		return "", nil
@@ -62,6 +73,7 @@ func (p *Places) Get(ctx context.Context, name string) (plan.Place, error) {
 	}
 	u, err := Get(ctx, p.Client, object.Key{Kind: "Namespace", Name: name}, "v1")
 	switch {
+	case apierrors.IsForbidden(err):
 	case err != nil:
 		return "", err
 	case u == nil && p.Create:

@@ -3,6 +3,8 @@ package pass
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
@@ -168,6 +170,9 @@ func (p *pass) put(ctx context.Context, t *look.Target, d done) (done, error) {
 	default:
 	}
 	stored, err := put(ctx, t)
+	if d.Verb == plan.Create && apierrors.IsNotFound(err) && d.Namespace != "" {
+		p.look.Places.Missed(d.Namespace) // and decide again
+	}
 	if err != nil {
 		return d, deed.Fault(orBody(t), t.Manager, err)
 	}

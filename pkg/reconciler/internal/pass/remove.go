@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
@@ -24,6 +22,7 @@ type leaver struct {
 	inventory.Item
 
 	managed bool // of a kind that the inventory defines
+	wave    int
 }
 
 // leaving returns the items that are no longer wanted, in the order in which
@@ -45,10 +44,19 @@ func (p *pass) leaving() []leaver {
 		}
 	}
 	for i := range list {
-		list[i].managed = slices.ContainsFunc(types, func(t policy.Type) bool { return t.Matches(list[i].GroupKind()) })
+		l := &list[i]
+		l.managed = slices.ContainsFunc(types, func(t policy.Type) bool { return t.Matches(l.GroupKind()) })
+		l.wave = l.Policy.DeleteOrder
+		if l.IsNamespace() || l.DefinesTypes() { // never before what is inside
+			for _, o := range list {
+				if inside(l.Item, o.Key) {
+					l.wave = max(l.wave, o.Policy.DeleteOrder)
+				}
+			}
+		}
 	}
 	slices.SortFunc(list, func(a, b leaver) int {
-		return cmp.Or(cmp.Compare(a.Policy.DeleteOrder, b.Policy.DeleteOrder),
+		return cmp.Or(cmp.Compare(a.wave, b.wave),
 			-cmp.Compare(b2i(a.managed), b2i(b.managed)),
 			cmp.Compare(order.Remove(a.GroupKind()), order.Remove(b.GroupKind())),
 			a.Compare(b.Key))
@@ -71,7 +79,7 @@ func (p *pass) hold(list []leaver) {
 }
 
 func farewell(l leaver, v plan.Verb, why ...plan.Reason) plan.Action {
-	return plan.Action{Key: l.Key, Version: l.Version, Verb: v, Reasons: why, Wave: l.Policy.DeleteOrder}
+	return plan.Action{Key: l.Key, Version: l.Version, Verb: v, Reasons: why, Wave: l.wave}
 }
 
 // remove removes what leaves, wave by wave, and reports whether all is gone.
@@ -83,36 +91,53 @@ func (p *pass) remove(ctx context.Context, list []leaver) (bool, error) {
 	if err := p.commit(ctx, true); err != nil {
 		return false, err
 	}
-	all, wave := true, list[0].Policy.DeleteOrder
-	open, managed := true, true // the wave may begin; its managed objects are gone
+	q := queue{wave: list[0].wave, all: true, open: true, managed: true}
 	for from := 0; from < len(list); {
-		first := list[from]
-		to := from
+		first, to := list[from], from
 		for to < len(list) && same(list[to], first) {
 			to++
 		}
-		if first.Policy.DeleteOrder != wave {
-			wave, open, managed = first.Policy.DeleteOrder, open && all, true
-		}
-		switch {
-		case !open && !p.Dry:
-			p.wait(list[from:to], plan.WaveNotReached)
-			all = false
-		case !first.managed && !managed && !p.Dry:
-			p.wait(list[from:to], plan.DependencyPending)
-			all = false
-		default:
-			gone := p.farewells(ctx, list[from:to])
-			all = all && gone
-			managed = managed && (gone || !first.managed)
+		if why := q.enter(first); why != "" && !p.Dry {
+			p.wait(list[from:to], why)
+			q.pass(first, false)
+		} else {
+			q.pass(first, p.farewells(ctx, list[from:to]))
 		}
 		from = to
 	}
-	return all, ctx.Err()
+	return q.all, ctx.Err()
+}
+
+// queue lets what leaves go wave by wave, and objects of kinds that the
+// inventory defines before others.
+type queue struct {
+	wave    int
+	all     bool // everything so far is gone
+	open    bool // every earlier wave is gone
+	managed bool // every object of a defined kind in this wave is gone
+}
+
+// enter returns why an object may not go yet.
+func (q *queue) enter(l leaver) plan.Reason {
+	if l.wave != q.wave {
+		q.wave, q.open, q.managed = l.wave, q.open && q.all, true
+	}
+	switch {
+	case !q.open:
+		return plan.WaveNotReached
+	case !l.managed && !q.managed:
+		return plan.DependencyPending
+	}
+	return ""
+}
+
+func (q *queue) pass(l leaver, gone bool) {
+	q.all = q.all && gone
+	q.managed = q.managed && (gone || !l.managed)
 }
 
 func same(a, b leaver) bool {
-	return a.Policy.DeleteOrder == b.Policy.DeleteOrder && a.managed == b.managed &&
+	return a.wave == b.wave && a.managed == b.managed &&
 		order.Remove(a.GroupKind()) == order.Remove(b.GroupKind())
 }
 
@@ -156,17 +181,6 @@ func (p *pass) holdsKept(container leaver, list []leaver) bool {
 	return slices.ContainsFunc(list, func(l leaver) bool {
 		return inside(container.Item, l.Key) && (p.Released[l.Key] || l.Policy.Delete.Keeps(p.Whole)) && l.State != inventory.Purged
 	})
-}
-
-// inside reports whether an object of that key would go with the container.
-func inside(container inventory.Item, k object.Key) bool {
-	if container.Key == k {
-		return false
-	}
-	if container.IsNamespace() {
-		return k.Namespace == container.Name
-	}
-	return slices.ContainsFunc(container.Types, func(t policy.Type) bool { return t.Matches(k.GroupKind()) })
 }
 
 // farewells removes what does not depend on each other.
@@ -219,7 +233,7 @@ func (p *pass) bye(ctx context.Context, l leaver) done {
 func (p *pass) part(ctx context.Context, l leaver) (done, error) {
 	d := done{item: l.Item, Outcome: plan.Outcome{Action: farewell(l, plan.Refuse, p.why())}}
 	f := plan.Facts{
-		Key: l.Key, Version: l.Version, Policy: l.Policy, Wave: l.Policy.DeleteOrder, Item: l.Item,
+		Key: l.Key, Version: l.Version, Policy: l.Policy, Wave: l.wave, Item: l.Item,
 		Now: p.now, Shared: p.Style.Shared != nil, Whole: p.Whole, Released: p.Released[l.Key],
 	}
 	u, err := live.Get(ctx, p.Client, l.Key, l.Version)
@@ -267,38 +281,4 @@ func (p *pass) dispatch(ctx context.Context, l leaver, u *unstructured.Unstructu
 		err = deed.Fault(u, manager, err)
 	}
 	return d, err
-}
-
-// content counts what is inside a container.
-func (p *pass) content(ctx context.Context, l leaver) (plan.Content, error) {
-	if !l.IsNamespace() && !l.DefinesTypes() {
-		return plan.Content{}, nil
-	}
-	c := plan.Content{Kept: p.kept[l.Key]}
-	for k, it := range p.items {
-		if inside(l.Item, k) && it.State != inventory.Purged {
-			c.Pending, c.Name = c.Pending || !p.wanted[k], k.String()
-			if p.wanted[k] {
-				c.Count++
-			}
-		}
-	}
-	if c.Count > 0 || c.Pending || c.Kept {
-		c.Pending = c.Pending && c.Count == 0
-		return c, nil
-	}
-	var n live.Count
-	var err error
-	switch {
-	case l.GroupKind() == object.CRD && len(l.Types) > 0:
-		gk := schema.GroupKind{Group: l.Types[0].Group, Kind: l.Types[0].Kind}
-		n, err = live.Instances(ctx, p.Client, gk, labels.Everything())
-	case l.IsNamespace() && !p.Full:
-		kinds, e := live.Kinds(ctx, p.Client)
-		if e != nil {
-			return plan.Content{}, e
-		}
-		n, err = live.Inside(ctx, p.Client, l.Name, kinds)
-	}
-	return plan.Content{Count: n.N, Name: n.Name}, err
 }

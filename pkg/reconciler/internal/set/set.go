@@ -183,7 +183,7 @@ func (b *builder) define(w *Want) error {
 	gk := schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}
 	kind := text("spec", "scope")
 	if gk.Group == "" || gk.Kind == "" || kind != "Namespaced" && kind != "Cluster" {
-		return fmt.Errorf("spec.group, spec.names.kind or spec.scope is missing or wrong")
+		return errors.New("spec.group, spec.names.kind or spec.scope is missing or wrong")
 	}
 	b.defined[gk] = definition{namespaced: kind == "Namespaced", by: w}
 	w.Types = []policy.Type{{Group: gk.Group, Kind: gk.Kind}}
@@ -214,6 +214,7 @@ func (b *builder) settle(w *Want) {
 		digest = once
 	case policy.OnObjectOrComponentChange:
 		digest += "@" + object.Hash(b.Component)
+	default:
 	}
 	w.Digest = digest
 	w.Stage = b.stage(w)
