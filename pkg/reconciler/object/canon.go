@@ -37,18 +37,23 @@ const maxDepth = 1000
 // digits, without making a copy. Nulls and empty maps inside metadata and an
 // empty status do not count; elsewhere they may mean something to the server.
 func (n Norm) Digest(u *unstructured.Unstructured) (string, error) {
-	if n.merges(u) {
-		u = n.Body(u)
-	}
 	c := canons.Get().(*canon)
 	defer canons.Put(c)
-	c.buf, c.keys = c.buf[:0], c.keys[:0]
+	c.reset()
 	if err := c.object(u.Object, n); err != nil {
 		return "", err
+	}
+	if n.merges(u) { // only now it is known to be safe to copy
+		c.reset()
+		if err := c.object(n.Body(u).Object, n); err != nil {
+			return "", err
+		}
 	}
 	sum := sha256.Sum256(c.buf)
 	return hex.EncodeToString(sum[:16]), nil
 }
+
+func (c *canon) reset() { c.buf, c.keys = c.buf[:0], c.keys[:0] }
 
 func (c *canon) object(o map[string]any, n Norm) error {
 	return c.each(o, func(k string, v any) error {
@@ -186,7 +191,7 @@ func (c *canon) float(v float64) error {
 func Hash(v any) string {
 	c := canons.Get().(*canon)
 	defer canons.Put(c)
-	c.buf, c.keys = c.buf[:0], c.keys[:0]
+	c.reset()
 	if err := c.value(v, 0); err != nil {
 		return "!" + err.Error()
 	}
