@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -222,7 +223,7 @@ func TestR102_LargeInventory(t *testing.T) {
 	for i := range 10_000 {
 		items = append(items, inventory.Item{
 			Key:     object.Key{Group: "apps", Kind: "Deployment", Namespace: fmt.Sprintf("tenant-%d-production", i%500), Name: fmt.Sprintf("service-%d", i)},
-			Version: "v1", UID: types.UID(rand.Text()), ResourceVersion: fmt.Sprint(100_000 + i), State: inventory.Ready, Created: true,
+			Version: "v1", UID: types.UID(rand.Text()), ResourceVersion: strconv.Itoa(100_000 + i), State: inventory.Ready, Created: true,
 			Digest: strings.ToLower(rand.Text() + rand.Text())[:32], Owned: strings.ToLower(rand.Text())[:16], At: metav1.Now().Rfc3339Copy(),
 		})
 	}
