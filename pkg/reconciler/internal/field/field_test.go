@@ -1,0 +1,173 @@
+package field
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
+)
+
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n" + text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func entry(manager, operation, subresource, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+	}
+}
+
+// The fields of a pod whose containers and ports are keyed lists and whose
+// finalizers are a set.
+const podFields = `{"f:metadata":{"f:finalizers":{"v:\"x\"":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":` +
+	`{".":{},"f:name":{},"f:image":{},"f:args":{},"f:ports":{"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}}}}}}`
+
+const (
+	wanted = `spec: {containers: [{name: web, image: i, args: [a, b], ports: [{containerPort: 80}]}], volumes: []}`
+	stored = `spec: {restartPolicy: Always, containers: [{name: web, image: i, args: [a, b], ports: [{containerPort: 80, protocol: TCP}], pullPolicy: x}]}`
+)
+
+// R29, R30: what counts as drift of our fields.
+func TestOwned(t *testing.T) {
+	body := parseObject(t, wanted)
+	live := parseObject(t, stored)
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{entry("us", "Apply", "", podFields)})
+	base := Owned(body, live, "us", true)
+	cases := map[string]struct {
+		text string
+		same bool
+	}{
+		"the same":                  {stored, true},
+		"another container first":   {strings.Replace(stored, "containers: [", "containers: [{name: sidecar, image: j}, ", 1), true},
+		"another port first":        {strings.Replace(stored, "ports: [", "ports: [{containerPort: 8080, protocol: TCP}, ", 1), true},
+		"a foreign field":           {strings.Replace(stored, "restartPolicy: Always", "restartPolicy: Never", 1), true},
+		"a status":                  {stored + "\nstatus: {phase: Running}", true},
+		"an own field":              {strings.Replace(stored, "image: i", "image: k", 1), false},
+		"an item of an atomic list": {strings.Replace(stored, "[a, b]", "[a, b, c]", 1), false},
+		"our container is gone":     {strings.Replace(stored, "name: web", "name: other", 1), false},
+		"our port is gone":          {strings.Replace(stored, "containerPort: 80,", "containerPort: 81,", 1), false},
+	}
+	for name, c := range cases {
+		now := parseObject(t, c.text)
+		now.SetManagedFields(live.GetManagedFields())
+		if got := Owned(body, now, "us", true); (got == base) != c.same {
+			t.Errorf("%s: %s, was %s", name, got, base)
+		}
+	}
+	lost := live.DeepCopy()
+	lost.SetManagedFields([]metav1.ManagedFieldsEntry{entry("us", "Apply", "", `{}`), entry("them", "Update", "", podFields)})
+	if got := Owned(body, lost, "us", true); got == base || got[:16] != base[:16] {
+		t.Errorf("lost ownership gives %s, was %s", got, base)
+	}
+}
+
+func TestOwnedInSets(t *testing.T) {
+	body, live := parseObject(t, ""), parseObject(t, "")
+	body.SetFinalizers([]string{"x"})
+	live.SetFinalizers([]string{"x"})
+	live.SetManagedFields([]metav1.ManagedFieldsEntry{entry("us", "Update", "", podFields)})
+	base := Owned(body, live, "us", false)
+	live.SetFinalizers([]string{"y", "x"})
+	if Owned(body, live, "us", false) != base {
+		t.Error("a foreign item of a set counts as drift")
+	}
+	live.SetFinalizers([]string{"y"})
+	if Owned(body, live, "us", false) == base {
+		t.Error("a lost item of a set does not count as drift")
+	}
+}
+
+func TestContains(t *testing.T) {
+	body, live := parseObject(t, wanted), parseObject(t, stored)
+	delete(body.Object["spec"].(map[string]any), "volumes")
+	if !Contains(live.Object, body.Object) {
+		t.Error("what was stored does not contain what was written")
+	}
+	body.Object["spec"].(map[string]any)["nodeName"] = "n"
+	if Contains(live.Object, body.Object) {
+		t.Error("a missing field is not missed")
+	}
+}
+
+// R37 to R40, R46: whose fields are reclaimed.
+func TestReclaim(t *testing.T) {
+	const a, b, c = `{"f:data":{"f:a":{}}}`, `{"f:data":{"f:b":{}}}`, `{"f:data":{"f:c":{}}}`
+	kubectl := []policy.Manager{{Name: "kubectl", Prefix: true}}
+	cases := map[string]struct {
+		have []metav1.ManagedFieldsEntry
+		from []policy.Manager
+		want string
+	}{
+		"nothing":               {[]metav1.ManagedFieldsEntry{entry("us", "Apply", "", a), entry("other", "Update", "", b)}, kubectl, ""},
+		"R37 kubectl":           {[]metav1.ManagedFieldsEntry{entry("us", "Apply", "", a), entry("kubectl", "Update", "", b)}, kubectl, `us/Apply/{"f:data":{"f:a":{},"f:b":{}}}`},
+		"R38 prefix":            {[]metav1.ManagedFieldsEntry{entry("us", "Apply", "", a), entry("kubectl-edit", "Update", "", b), entry("other", "Update", "", c)}, kubectl, `us/Apply/{"f:data":{"f:a":{},"f:b":{}}} other/Update/` + c},
+		"R39 ours by update":    {[]metav1.ManagedFieldsEntry{entry("us", "Update", "", a)}, nil, `us/Apply/` + a},
+		"R40 subresource stays": {[]metav1.ManagedFieldsEntry{entry("kubectl", "Update", "status", a), entry("us", "Update", "status", b)}, kubectl, ""},
+		"R46 exact and by operation": {
+			[]metav1.ManagedFieldsEntry{entry("helm", "Update", "", a), entry("helm", "Apply", "", b), entry("helm2", "Update", "", c)},
+			[]policy.Manager{{Name: "helm", Operation: "Update"}}, `helm/Apply/` + b + ` helm2/Update/` + c + ` us/Apply/` + a,
+		},
+	}
+	for name, c := range cases {
+		got, moved := Reclaim(c.have, "us", c.from)
+		if moved != (c.want != "") {
+			t.Errorf("%s: moved is %v", name, moved)
+		}
+		if !moved {
+			continue
+		}
+		var text []string
+		for _, e := range got {
+			text = append(text, fmt.Sprintf("%s/%s/%s", e.Manager, e.Operation, e.FieldsV1.GetRawString()))
+		}
+		if d := cmp.Diff(c.want, strings.Join(text, " ")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func TestManagers(t *testing.T) {
+	entries := []metav1.ManagedFieldsEntry{
+		entry("us", "Apply", "", podFields), entry("b", "Apply", "", podFields), entry("a", "Update", "", podFields),
+	}
+	got := Managers(entries, `.spec.containers[name="web"].image`, "us")
+	if d := cmp.Diff([]string{"a", "b"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func FuzzOwned(f *testing.F) {
+	f.Add(podFields, wanted, stored)
+	f.Add(`{"f:a":{"k:{\"x\":[1]}":{}}}`, "a: [{x: 1}]", "a: [3]")
+	f.Fuzz(func(t *testing.T, fields, body, live string) {
+		var b, l unstructured.Unstructured
+		if yaml.Unmarshal([]byte(body), &b.Object) != nil || yaml.Unmarshal([]byte(live), &l.Object) != nil || b.Object == nil || l.Object == nil {
+			return
+		}
+		if _, ok := l.Object["metadata"].(map[string]any); !ok {
+			delete(l.Object, "metadata")
+		}
+		l.SetManagedFields([]metav1.ManagedFieldsEntry{entry("us", "Apply", "", fields)})
+		if Owned(&b, &l, "us", true) != Owned(&b, &l, "us", true) {
+			t.Error("the hash changes")
+		}
+		Contains(l.Object, b.Object)
+		Reclaim(l.GetManagedFields(), "them", []policy.Manager{{Name: "u", Prefix: true}})
+	})
+}

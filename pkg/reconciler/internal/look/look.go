@@ -1,0 +1,161 @@
+// Package look reads one object and tells the facts about it. It decides
+// nothing and writes nothing.
+package look
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/field"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/share"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
+	"github.com/weir-dev/weir/pkg/reconciler/plan"
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
+)
+
+// Style is how a reconciler marks and judges objects. Every field but Shared
+// and Direct is set.
+type Style struct {
+	Manager   string
+	Finalizer string
+	Stamp     stamp.Stamp
+	Shared    *stamp.Shared
+	Reclaim   []policy.Manager
+	Health    health.Analyzer
+	Direct    func(*unstructured.Unstructured) plan.Directive
+}
+
+// Look looks at objects for one owner in one pass.
+type Look struct {
+	*Style
+
+	Client client.Client
+	Owner  string
+	Places *live.Places
+	Now    time.Time
+}
+
+// Target is an object of the set as it was found.
+type Target struct {
+	Want    *set.Want
+	Facts   plan.Facts
+	Live    *unstructured.Unstructured // nil if it is absent
+	Body    *unstructured.Unstructured // what to write, with marks
+	Manager string
+	Applied bool // by server-side apply
+}
+
+// Ahead is an object that was read before its turn.
+type Ahead struct{ Live *unstructured.Unstructured }
+
+// At reads all that there is to know about an object of the set. The object
+// itself is not read when it is given.
+func (l *Look) At(ctx context.Context, w *set.Want, it inventory.Item, ahead *Ahead) (*Target, error) {
+	t := &Target{Want: w, Manager: l.ManagerOf(w.Manager)}
+	t.Facts = plan.Facts{
+		Key: w.Key, Version: w.Version, Digest: w.Digest, Policy: w.Policy, Wave: w.Policy.ApplyOrder,
+		Item: it, Now: l.Now, Shared: l.Shared != nil,
+	}
+	var err error
+	if ahead != nil {
+		t.Live = ahead.Live
+	} else if t.Live, err = live.Get(ctx, l.Client, w.Key, w.Version); err != nil {
+		t.Facts.Untyped = errors.Is(err, live.ErrUntyped)
+		if t.Facts.Untyped {
+			err = nil
+		}
+		return t, err
+	}
+	if t.Live == nil {
+		if t.Facts.Place, err = l.Places.Get(ctx, w.Namespace); err != nil {
+			return t, err
+		}
+	}
+	l.examine(t)
+	if w.Gate != nil {
+		open, why, err := w.Gate.Open(ctx, t.Live, l.Now)
+		t.Facts.Gate = plan.Gate{Closed: !open, Reason: why, Err: err}
+	}
+	return t, nil
+}
+
+// ManagerOf returns the field manager of an object with a manager of its own,
+// or else that of the reconciler.
+func (l *Look) ManagerOf(own string) string {
+	if own != "" {
+		return own
+	}
+	return l.Manager
+}
+
+// examine fills in what the live object says.
+func (l *Look) examine(t *Target) {
+	if t.Live != nil {
+		t.Facts.Live = l.Seen(t.Live, t.Manager)
+		if u := t.Facts.Live.Directive.Update; u != "" {
+			t.Facts.Policy.Update = u
+		}
+	}
+	update := t.Facts.Policy.Update
+	t.Applied = update == policy.SsaMerge || update == policy.SsaOverride
+	t.Body = l.body(t)
+	if t.Live == nil {
+		return
+	}
+	s := t.Facts.Live
+	s.Owned = field.Owned(t.Body, t.Live, t.Manager, t.Applied)
+	s.Contains = field.Contains(t.Live.Object, t.Body.Object)
+	s.Reclaimable = update == policy.SsaOverride && field.Reclaimable(t.Live.GetManagedFields(), t.Manager, l.Reclaim)
+	s.Health, s.Message = l.Health.Analyze(t.Live, t.Want.Policy.Hints)
+	if l.Shared != nil {
+		s.Share.Marked = share.Marked(l.Shared, t.Live, t.Want.Marks, s.Share.Peers)
+	}
+}
+
+// Seen returns what can be told of a live object without a manifest.
+func (l *Look) Seen(u *unstructured.Unstructured, manager string) *plan.Live {
+	s := &plan.Live{
+		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Terminating: u.GetDeletionTimestamp() != nil,
+	}
+	for _, f := range u.GetFinalizers() {
+		s.Finalizer = s.Finalizer || f == l.Finalizer
+	}
+	if l.Shared != nil {
+		s.Share = plan.Share{
+			Ours: field.Applies(u, manager), Created: l.Shared.IsCreated(u), Peers: share.Peers(l.Shared, u, manager),
+		}
+	} else {
+		s.Owner = l.Stamp.Read(u, l.Owner)
+	}
+	if l.Direct != nil {
+		s.Directive = l.Direct(u)
+	}
+	return s
+}
+
+// body returns the object to write, with its marks.
+func (l *Look) body(t *Target) *unstructured.Unstructured {
+	body := t.Want.Body()
+	var m stamp.Mark
+	if l.Shared != nil {
+		created := t.Live == nil || t.Facts.Live.Share.Created ||
+			t.Facts.Item.Created && t.Facts.Item.UID == t.Live.GetUID()
+		m = l.Shared.Mark(created, t.Want.Marks)
+	} else {
+		m = l.Stamp.Mark(l.Owner, t.Want.Digest)
+	}
+	object.Label(body, m.Labels, m.Annotations)
+	if t.Want.DefinesTypes() {
+		object.AddFinalizer(body, l.Finalizer)
+	}
+	return body
+}

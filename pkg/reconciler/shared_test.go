@@ -1,0 +1,219 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-dev/weir/pkg/reconciler"
+	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/plan"
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
+)
+
+const protect = "smoke.weir.dev/protected"
+
+func family() *stamp.Shared {
+	return &stamp.Shared{
+		Peer:    func(m string) bool { return strings.HasPrefix(m, "family/") },
+		Managed: map[string]string{"smoke.weir.dev/managed-by": "family"},
+		Created: map[string]string{"smoke.weir.dev/created-by": "family"},
+		Marks:   []string{protect},
+	}
+}
+
+// member returns another owner of the family in the same namespace.
+func (b *bench) member(owner string) *bench {
+	m := *b
+	m.owner, m.store = owner, &inventory.Memory{}
+	return &m
+}
+
+// part is what a member wants of the object a.
+func (b *bench) part(text string, p policy.Policy, marks map[string]string) reconciler.Object {
+	o := objects(b, text)[0]
+	o.Manager, o.Policy, o.Marks = "family/"+b.owner, p, marks
+	return o
+}
+
+func (b *bench) data(want string) *unstructured.Unstructured {
+	b.Helper()
+	u := b.get("a")
+	if u == nil {
+		b.Fatal("the object is gone")
+	}
+	if got := fmt.Sprint(u.Object["data"]); got != want {
+		b.Fatalf("data is %s, want %s", got, want)
+	}
+	return u
+}
+
+func TestSharedCreated(t *testing.T) {
+	b := newBench(t, reconciler.ReconcilerOptions{Sharing: family(), FieldOwner: "lifecycle"})
+	one, two := b.member("one"), b.member("two")
+	never := policy.Policy{Adoption: policy.AdoptNever}
+	p1 := one.part(configMap("a", "x", "1"), never, map[string]string{protect: "true"})
+	res, err := one.apply(p1)
+	one.want(res, err, plan.Create)
+	p2 := two.part(configMap("a", "w", "2"), never, nil)
+	res, err = two.apply(p2)
+	two.want(res, err, plan.Adopt)
+	u := one.data("map[w:2 x:1]")
+	if l := u.GetLabels(); l["smoke.weir.dev/created-by"] == "" || l[protect] != "true" {
+		t.Fatalf("labels are %v", l)
+	}
+	for _, m := range []*bench{one, two} {
+		p := p1
+		if m == two {
+			p = p2
+		}
+		res, err = m.apply(p)
+		m.want(res, err, plan.None)
+	}
+	// A conflict over a field, which is not forced.
+	p2.Manifest = objects(t, configMap("a", "x", "9", "w", "2"))[0].Manifest
+	p2.Policy.Conflict = policy.Fail
+	_, err = two.apply(p2)
+	conflict, ok := errors.AsType[*fault.FieldConflict](err)
+	if !ok || len(conflict.Fields) != 1 || conflict.Fields[0].Path != ".data.x" || fmt.Sprint(conflict.Fields[0].Managers) != "[family/one]" {
+		t.Fatalf("conflict: %v", err)
+	}
+	// The first leaves: its fields and its mark go, the object stays.
+	res, err = one.rec.Delete(t.Context(), one.request())
+	one.want(res, err, plan.Leave)
+	u = one.data("map[w:2]")
+	if l := u.GetLabels(); l["smoke.weir.dev/created-by"] == "" || l[protect] != "" {
+		t.Fatalf("labels are %v", l)
+	}
+	// The last one deletes what the family created.
+	res, err = two.rec.Delete(t.Context(), two.request())
+	two.want(res, err, plan.Delete)
+	if b.get("a") != nil || !res.Done {
+		t.Fatal("the object is still there")
+	}
+}
+
+func TestSharedAdopted(t *testing.T) {
+	for _, d := range []policy.Delete{policy.DeleteAlways, policy.Orphan} {
+		t.Run(string(d), func(t *testing.T) {
+			b := newBench(t, reconciler.ReconcilerOptions{Sharing: family(), FieldOwner: "lifecycle"})
+			foreign := objects(t, configMap("a", "z", "0"))[0].Manifest
+			foreign.SetNamespace(b.namespace)
+			if err := b.admin.Create(t.Context(), foreign); err != nil {
+				t.Fatal(err)
+			}
+			one, two := b.member("one"), b.member("two")
+			_, err := one.apply(one.part(configMap("a", "x", "1"), policy.Policy{Adoption: policy.AdoptNever}, nil))
+			if _, ok := errors.AsType[*fault.OwnerConflict](err); !ok {
+				t.Fatalf("never: %v", err)
+			}
+			if u := b.data("map[z:0]"); u.GetResourceVersion() != foreign.GetResourceVersion() {
+				t.Fatal("the object was written")
+			}
+			for _, m := range []*bench{one, two} {
+				res, err := m.apply(m.part(configMap("a", "k"+m.owner, "1"), policy.Policy{Delete: d}, map[string]string{protect: "true"}))
+				m.want(res, err, plan.Adopt)
+			}
+			res, err := one.rec.Delete(t.Context(), one.request())
+			if err != nil || !res.Done {
+				t.Fatal(err)
+			}
+			left := "map[ktwo:1 z:0]"
+			if d == policy.Orphan {
+				left = "map[kone:1 ktwo:1 z:0]"
+			}
+			u := b.data(left)
+			if l := u.GetLabels(); l["smoke.weir.dev/managed-by"] == "" || l["smoke.weir.dev/created-by"] != "" || l[protect] == "" {
+				t.Fatalf("labels are %v", l)
+			}
+			res, err = two.rec.Delete(t.Context(), two.request())
+			if err != nil || !res.Done {
+				t.Fatal(err)
+			}
+			left = "map[z:0]"
+			if d == policy.Orphan {
+				left = "map[kone:1 ktwo:1 z:0]"
+			}
+			if u := b.data(left); len(u.GetLabels()) > 0 {
+				t.Fatalf("labels are %v", u.GetLabels())
+			}
+		})
+	}
+}
+
+type gate struct{ open bool }
+
+func (g *gate) Open(context.Context, *unstructured.Unstructured, time.Time) (bool, string, error) {
+	return g.open, "a test", nil
+}
+
+func TestSharedGate(t *testing.T) {
+	b := newBench(t, reconciler.ReconcilerOptions{Sharing: family(), FieldOwner: "lifecycle"})
+	one := b.member("one")
+	g := &gate{open: true}
+	part := func(text string, marks map[string]string) reconciler.Object {
+		o := one.part(text, policy.Policy{}, marks)
+		o.Gate = g
+		return o
+	}
+	on := map[string]string{protect: "true"}
+	res, err := one.apply(part(configMap("a", "x", "1"), on))
+	one.want(res, err, plan.Create)
+	g.open = false
+	res, err = one.apply(part(configMap("a", "x", "2"), on))
+	one.want(res, err, plan.Skip)
+	if !res.Done {
+		t.Fatal("a closed gate keeps the pass from being done")
+	}
+	res, err = one.apply(part(configMap("a", "x", "2"), nil))
+	one.want(res, err, plan.Restamp)
+	if u := b.data("map[x:1]"); u.GetLabels()[protect] != "" {
+		t.Fatal("the mark is still there")
+	}
+	rv := b.data("map[x:1]").GetResourceVersion()
+	res, err = one.apply(part(configMap("a", "x", "2"), nil))
+	one.want(res, err, plan.Skip)
+	res, err = one.apply(part(configMap("a", "x", "2"), on))
+	one.want(res, err, plan.Restamp)
+	if u := b.data("map[x:1]"); u.GetLabels()[protect] == "" || u.GetResourceVersion() == rv {
+		t.Fatal("the mark is not back")
+	}
+	g.open = true
+	res, err = one.apply(part(configMap("a", "x", "2"), nil))
+	one.want(res, err, plan.Update)
+	if u := b.data("map[x:2]"); u.GetLabels()[protect] != "" {
+		t.Fatalf("the mark is still there: %v", u.GetManagedFields())
+	}
+	res, err = one.apply(part(configMap("a", "x", "2"), nil))
+	one.want(res, err, plan.None)
+	g.open = false
+	res, err = one.rec.Delete(t.Context(), one.request())
+	one.want(res, err, plan.Delete)
+}
+
+// An object that somebody deleted and created again is not ours.
+func TestSharedReplaced(t *testing.T) {
+	b := newBench(t, reconciler.ReconcilerOptions{Sharing: family()})
+	one := b.member("one")
+	res, err := one.apply(one.part(configMap("a", "x", "1"), policy.Policy{}, nil))
+	one.want(res, err, plan.Create)
+	if err := b.admin.Delete(t.Context(), b.get("a")); err != nil {
+		t.Fatal(err)
+	}
+	again := objects(t, configMap("a", "u", "1"))[0].Manifest
+	again.SetNamespace(b.namespace)
+	if err := b.admin.Create(t.Context(), again, client.FieldOwner("user")); err != nil {
+		t.Fatal(err)
+	}
+	res, err = one.rec.Delete(t.Context(), one.request())
+	one.want(res, err, plan.Forget)
+	b.data("map[u:1]")
+}

@@ -1,0 +1,69 @@
+package stamp
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Shared says how owners that share objects are told apart. Each owner applies
+// its fields under field managers of its own; the labels here are applied
+// together with them, so they stay until the last owner leaves.
+type Shared struct {
+	// Peer reports whether a field manager belongs to an owner of this family.
+	Peer func(manager string) bool
+	// Managed are the labels of every object of the family.
+	Managed map[string]string
+	// Created are further labels of objects that the family created. The last
+	// owner that leaves such an object deletes it.
+	Created map[string]string
+	// WasCreated reports whether the family created the object. Nil means that
+	// it has the labels of Created.
+	WasCreated func(live metav1.Object) bool
+	// Marks are the keys of the labels that objects of a request may ask for,
+	// such as a mark of protection. They are kept right also while a gate is
+	// closed, and go when no owner of the family wants them.
+	Marks []string
+}
+
+// IsCreated reports whether the family created the object.
+func (s *Shared) IsCreated(live metav1.Object) bool {
+	if s.WasCreated != nil {
+		return s.WasCreated(live)
+	}
+	if len(s.Created) == 0 {
+		return false
+	}
+	ls := live.GetLabels()
+	for k, v := range s.Created {
+		if ls[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// Mark returns the labels to apply with an object.
+func (s *Shared) Mark(created bool, marks map[string]string) Mark {
+	m := Mark{Labels: maps.Clone(s.Managed)}
+	if m.Labels == nil {
+		m.Labels = map[string]string{}
+	}
+	if created {
+		maps.Copy(m.Labels, s.Created)
+	}
+	maps.Copy(m.Labels, marks)
+	return m
+}
+
+// Keys returns the keys of labels that manifests cannot set.
+func (s *Shared) Keys() []string {
+	keys := append([]string(nil), s.Marks...)
+	for k := range s.Managed {
+		keys = append(keys, k)
+	}
+	for k := range s.Created {
+		keys = append(keys, k)
+	}
+	return keys
+}
