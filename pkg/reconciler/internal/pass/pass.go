@@ -23,6 +23,10 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
+// lastCommit bounds the commit that ends a pass, which outlives the context of
+// the pass.
+const lastCommit = 30 * time.Second
+
 // Config is what passes of one reconciler have in common. Every field but
 // Metadata and Observe is set.
 type Config struct {
@@ -80,6 +84,7 @@ type pass struct {
 
 	items   map[object.Key]inventory.Item
 	dirty   bool
+	vague   bool // of some wants not even the scope is known
 	version string
 	spaces  map[string]bool     // namespaces that are part of the set
 	wanted  map[object.Key]bool // what is part of the set, once objects leave
@@ -164,10 +169,11 @@ func (p *pass) glance(ctx context.Context) {
 }
 
 // intend adds an item for every new object, so that it is tracked before it is
-// touched.
+// touched. An object whose key is a guess is not touched.
 func (p *pass) intend() {
 	for _, w := range p.Wants {
-		if _, ok := p.items[w.Key]; !ok && !p.Released[w.Key] {
+		p.vague = p.vague || w.Guessed
+		if _, ok := p.items[w.Key]; !ok && !w.Guessed {
 			it := inventory.Item{Key: w.Key, State: inventory.Intended}
 			p.items[w.Key] = record(w, it)
 			p.dirty = true
@@ -201,7 +207,9 @@ func (p *pass) inventory() inventory.Inventory {
 
 func (p *pass) finish(ctx context.Context, done bool, err error) (Output, error) {
 	// What was done is recorded also when the pass was cut short.
-	if e := p.commit(context.WithoutCancel(ctx), false); err == nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCommit)
+	defer cancel()
+	if e := p.commit(ctx, false); err == nil {
 		err = e
 	}
 	p.out.Done = done && err == nil

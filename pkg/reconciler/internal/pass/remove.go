@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +29,7 @@ type leaver struct {
 // leaving returns the items that are no longer wanted, in the order in which
 // they go.
 func (p *pass) leaving() []leaver {
-	if len(p.items) == len(p.Wants) && len(p.Released) == 0 {
+	if len(p.items) == len(p.Wants) && len(p.Released) == 0 && !p.vague {
 		return nil // every want has an item
 	}
 	p.wanted = make(map[object.Key]bool, len(p.Wants))
@@ -239,7 +240,9 @@ func (p *pass) part(ctx context.Context, l leaver) (done, error) {
 	u, err := live.Get(ctx, p.Client, l.Key, l.Version)
 	switch {
 	case errors.Is(err, live.ErrUntyped):
-		f.Untyped = true
+		if f.Untyped, err = p.extinct(ctx, l); !f.Untyped {
+			return d, err
+		}
 	case err != nil:
 		return d, err
 	case u != nil:
@@ -253,6 +256,17 @@ func (p *pass) part(ctx context.Context, l leaver) (done, error) {
 		return d, err
 	}
 	return p.dispatch(ctx, l, u, d)
+}
+
+// extinct reports whether a kind that the client does not know is really gone.
+// What the client knows may be out of date, and to forget an object on that
+// word would leak it.
+func (p *pass) extinct(ctx context.Context, l leaver) (bool, error) {
+	defined, err := live.Defined(ctx, p.Client, l.GroupKind())
+	if defined && err == nil {
+		err = fmt.Errorf("%s: %w, although it is defined", l.Key, live.ErrUntyped)
+	}
+	return err == nil, err
 }
 
 // dispatch does what was decided for an object that goes.

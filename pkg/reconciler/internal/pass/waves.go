@@ -71,7 +71,7 @@ func (p *pass) wave(ctx context.Context, wants []*set.Want) bool {
 func (p *pass) prefetch(ctx context.Context, wants []*set.Want) {
 	var refs []live.Ref
 	for _, w := range wants {
-		if !w.Untyped && !p.items[w.Key].State.Written() {
+		if !w.Untyped && w.Err == nil && !p.items[w.Key].State.Written() {
 			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
 		}
 	}
@@ -125,7 +125,7 @@ func (p *pass) merge(w *set.Want, d done) {
 	if p.spaces[w.Name] && w.IsNamespace() && d.ok {
 		p.look.Places.Set(w.Name, "")
 	}
-	if !d.same || differs(w, &d.item) {
+	if tracked := d.item.Kind != ""; tracked && (!d.same || differs(w, &d.item)) {
 		// Shared owners end by the policy that last succeeded, exclusive ones
 		// by the one that was last wanted.
 		last := d.item.Policy

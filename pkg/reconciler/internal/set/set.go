@@ -55,6 +55,9 @@ type Rules struct {
 	// Namespaced reports the scope of a kind, and false for known when the
 	// server does not know the kind.
 	Namespaced func(schema.GroupVersionKind) (namespaced, known bool, err error)
+	// Before reports the scope that a kind had in an earlier set, and false for
+	// known when there was none of it. It is asked when the server cannot tell.
+	Before func(schema.GroupKind) (namespaced, known bool)
 }
 
 // Want is one object of a set. Its policy is the effective one.
@@ -70,6 +73,11 @@ type Want struct {
 	Stage order.Stage
 	// Untyped says that the server does not know the kind yet.
 	Untyped bool
+	// Guessed says that not even the scope of the kind is known, so that the key
+	// may be wrong.
+	Guessed bool
+	// Err says why the server cannot tell whether it knows the kind.
+	Err error
 }
 
 // Body returns the object to write, without marks.
@@ -114,8 +122,8 @@ type builder struct {
 }
 
 type scope struct {
-	namespaced, known bool
-	err               error
+	namespaced, known, guessed bool
+	err                        error
 }
 
 // definition is a kind that a CustomResourceDefinition of the set defines.
@@ -193,11 +201,7 @@ func (b *builder) define(w *Want) error {
 // settle completes w once all definitions are known.
 func (b *builder) settle(w *Want) {
 	s := b.scope(w)
-	if s.err != nil {
-		b.errs = append(b.errs, &fault.Invalid{Key: w.Key, What: s.err.Error()})
-		return
-	}
-	w.Untyped = !s.known
+	w.Untyped, w.Guessed, w.Err = !s.known, s.guessed, s.err
 	w.Norm = b.Norm
 	w.Norm.Namespaced = s.namespaced
 	w.Key = w.Norm.KeyOf(w.Manifest)
@@ -220,8 +224,10 @@ func (b *builder) settle(w *Want) {
 	w.Stage = b.stage(w)
 }
 
-// scope returns the scope of a kind. A definition in the set wins; an unknown
-// kind is namespaced if it can be.
+// scope returns the scope of a kind. A definition in the set wins. A kind that
+// the server does not know has the scope that it had before, as another key
+// would make the object look like one that left the set; a new one is
+// namespaced if it can be.
 func (b *builder) scope(w *Want) scope {
 	gvk := w.GroupKind().WithVersion(w.Version)
 	s, ok := b.scopes[gvk]
@@ -232,10 +238,15 @@ func (b *builder) scope(w *Want) scope {
 		}
 		b.scopes[gvk] = s
 	}
+	if s.known && s.err == nil {
+		return s
+	}
 	if d, ok := b.defined[w.GroupKind()]; ok {
 		s.namespaced, s.err = d.namespaced, nil
-	} else if !s.known {
-		s.namespaced = w.Namespace != "" || b.Norm.Namespace != ""
+	} else if before, ok := b.Before(w.GroupKind()); ok {
+		s.namespaced = before
+	} else {
+		s.namespaced, s.guessed = w.Namespace != "" || b.Norm.Namespace != "", true
 	}
 	return s
 }
