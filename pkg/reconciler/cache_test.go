@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -38,7 +39,12 @@ func TestR101Metadata(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- c.Start(ctx) }()
-	t.Cleanup(func() { cancel(); <-stopped })
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
 
 	cached := reconciler.NewReconciler(name, b.client, reconciler.ReconcilerOptions{Metadata: c})
 	listed := reconciler.NewReconciler(name, b.client, reconciler.ReconcilerOptions{Metadata: b.client})
@@ -96,20 +102,20 @@ func TestFieldStore(t *testing.T) {
 		Defer: true,
 		Get: func(context.Context) ([]inventory.Item, string, error) {
 			if stored == nil {
-				return nil, fmt.Sprint(version), nil
+				return nil, strconv.Itoa(version), nil
 			}
 			items, err := inventory.Decode(stored)
-			return items, fmt.Sprint(version), err
+			return items, strconv.Itoa(version), err
 		},
 		Set: func(_ context.Context, v string, items []inventory.Item) (string, error) {
-			if v != fmt.Sprint(version) {
+			if v != strconv.Itoa(version) {
 				return "", inventory.ErrConflict
 			}
 			var err error
 			stored, err = inventory.Encode(items)
 			version++
 			sets++
-			return fmt.Sprint(version), err
+			return strconv.Itoa(version), err
 		},
 	}
 	q := b.request(configMaps(2)...)

@@ -41,7 +41,7 @@ func (p *pass) leaving() []leaver {
 	for _, it := range p.items {
 		types = append(types, it.Types...)
 		if !p.wanted[it.Key] && (!p.KeepStale || p.Released[it.Key]) {
-			list = append(list, leaver{Item: it})
+			list = append(list, leaver{Item: *it})
 		}
 	}
 	for i := range list {
@@ -50,7 +50,7 @@ func (p *pass) leaving() []leaver {
 		l.wave = l.Policy.DeleteOrder
 		if l.IsNamespace() || l.DefinesTypes() { // never before what is inside
 			for _, o := range list {
-				if inside(l.Item, o.Key) {
+				if inside(&l.Item, o.Key) {
 					l.wave = max(l.wave, o.Policy.DeleteOrder)
 				}
 			}
@@ -162,7 +162,7 @@ func (p *pass) protect(list []leaver) {
 		if l.Policy.Delete.Keeps(p.Whole) || !p.holdsKept(l, list) {
 			continue
 		}
-		list[i].Item = p.keepItem(p.items[l.Key])
+		list[i].Item = p.keepItem(p.items.get(l.Key))
 	}
 }
 
@@ -180,7 +180,7 @@ func (p *pass) holdsKept(container leaver, list []leaver) bool {
 		return false
 	}
 	return slices.ContainsFunc(list, func(l leaver) bool {
-		return inside(container.Item, l.Key) && (p.Released[l.Key] || l.Policy.Delete.Keeps(p.Whole)) && l.State != inventory.Purged
+		return inside(&container.Item, l.Key) && (p.Released[l.Key] || l.Policy.Delete.Keeps(p.Whole)) && l.State != inventory.Purged
 	})
 }
 
@@ -188,7 +188,7 @@ func (p *pass) holdsKept(container leaver, list []leaver) bool {
 func (p *pass) farewells(ctx context.Context, list []leaver) bool {
 	results := make([]done, len(list))
 	for i := range list {
-		list[i].Item = p.items[list[i].Key] // it may have become one that stays
+		list[i].Item = p.items.get(list[i].Key) // it may have become one that stays
 	}
 	p.each(len(list), func(i int) { results[i] = p.bye(ctx, list[i]) })
 	all := true
@@ -209,7 +209,7 @@ func (p *pass) removed(l leaver, d done) {
 			p.keep(l.Key)
 		}
 	case l.State != d.item.State:
-		it := p.items[l.Key]
+		it := p.items.get(l.Key)
 		it.State = d.item.State
 		p.store(it)
 	}
@@ -221,7 +221,7 @@ func (p *pass) removed(l leaver, d done) {
 func (p *pass) keep(k object.Key) {
 	for _, it := range p.items {
 		if inside(it, k) {
-			p.keepItem(it)
+			p.keepItem(*it)
 		}
 	}
 }

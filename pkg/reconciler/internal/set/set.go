@@ -60,14 +60,16 @@ type Rules struct {
 	Before func(schema.GroupKind) (namespaced, known bool)
 }
 
-// Want is one object of a set. Its policy is the effective one.
+// Want is one object of a set.
 type Want struct {
 	object.Key
-	Entry
+	*Entry
 
 	Version string
-	Norm    object.Norm
-	Digest  string
+	// Policy is the effective one.
+	Policy policy.Policy
+	Norm   object.Norm
+	Digest string
 	// Types are the kinds that the object defines.
 	Types []policy.Type
 	Stage order.Stage
@@ -83,13 +85,14 @@ type Want struct {
 // Body returns the object to write, without marks.
 func (w *Want) Body() *unstructured.Unstructured { return w.Norm.Body(w.Manifest) }
 
-// New checks the entries and returns them in the order of apply: waves, then
+// New checks the entries, which the wants go on using, and returns them in the order of apply: waves, then
 // stages, then ranks of kinds, then the order given. The error joins a
 // *fault.Invalid for every entry that cannot be accepted.
 func New(entries []Entry, r Rules) ([]*Want, error) {
-	b := builder{Rules: r, defined: map[schema.GroupKind]definition{}}
-	for i, e := range entries {
-		if err := b.add(i, e); err != nil {
+	b := builder{Rules: r, defined: map[schema.GroupKind]definition{}, wants: make([]*Want, 0, len(entries))}
+	all := make([]Want, len(entries)) // one allocation rather than thousands
+	for i := range entries {
+		if err := b.add(&all[i], &entries[i], i); err != nil {
 			b.errs = append(b.errs, err)
 		}
 	}
@@ -132,11 +135,11 @@ type definition struct {
 	by         *Want
 }
 
-func (b *builder) add(i int, e Entry) error {
+func (b *builder) add(w *Want, e *Entry, i int) error {
 	if err := object.Check(e.Manifest); err != nil {
 		return &fault.Invalid{Key: keyOf(e.Manifest), What: fmt.Sprintf("object %d: %v", i, err)}
 	}
-	w := &Want{Key: object.KeyOf(e.Manifest), Entry: e}
+	w.Key, w.Entry = object.KeyOf(e.Manifest), e
 	w.Version = e.Manifest.GroupVersionKind().Version
 	if err := b.policy(w, e.Policy); err != nil {
 		return &fault.Invalid{Key: w.Key, What: err.Error()}
