@@ -152,7 +152,9 @@ func (m *memory) Create(_ context.Context, o client.Object, _ ...client.CreateOp
 }
 
 func (m *memory) List(_ context.Context, l client.ObjectList, _ ...client.ListOption) error {
-	l.(*metav1.PartialObjectMetadataList).Items = m.list
+	if l, ok := l.(*metav1.PartialObjectMetadataList); ok {
+		l.Items = m.list
+	}
 	return nil
 }
 

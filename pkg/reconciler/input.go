@@ -66,7 +66,7 @@ func whole(v inventory.Inventory) error {
 func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]*set.Want, error) {
 	rules := r.rules
 	rules.Component, rules.Norm.Namespace = q.Owner.Digest, q.Namespace
-	rules.Namespaced = scopes(c)
+	rules.Namespaced, rules.Before = scopes(c), before(in.Base)
 	rules.Managed = slices.Clone(r.managed)
 	for _, it := range in.Base.Items {
 		rules.Managed = append(rules.Managed, it.Types...)
@@ -119,6 +119,18 @@ func scopes(c client.Client) func(schema.GroupVersionKind) (namespaced, known bo
 			return false, false, fmt.Errorf("looking up kind %s: %w", gvk.GroupKind(), err)
 		}
 		return m.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
+	}
+}
+
+// before returns a function that tells the scope that a kind has in v.
+func before(v inventory.Inventory) func(schema.GroupKind) (namespaced, known bool) {
+	return func(gk schema.GroupKind) (bool, bool) {
+		for i := range v.Items {
+			if v.Items[i].GroupKind() == gk {
+				return v.Items[i].Namespace != "", true
+			}
+		}
+		return false, false
 	}
 }
 

@@ -36,6 +36,7 @@ func TestNamespaces(t *testing.T) { scripts(t, "namespaces") }
 func TestManifests(t *testing.T)  { scripts(t, "manifests") }
 func TestOrder(t *testing.T)      { scripts(t, "order") }
 func TestReadiness(t *testing.T)  { scripts(t, "readiness") }
+func TestSharing(t *testing.T)    { scripts(t, "sharing") }
 func TestInventory(t *testing.T)  { scripts(t, "inventory") }
 
 func scripts(t *testing.T, theme string) {

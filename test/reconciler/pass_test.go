@@ -14,14 +14,17 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
 // patience bounds what converges; namespaces take the longest to go.
 const patience = 60 * time.Second
 
-// owner NAME: requests come from that owner.
+// owner NAME: requests come from that owner. Owners that share have field
+// managers of their own.
 func (w *world) setOwner(c *call) error {
 	w.owner = c.args[0]
+	w.renew()
 	return nil
 }
 
@@ -123,6 +126,12 @@ func (w *world) option(key, value string) (err error) {
 	case "managed": // kind.group
 		gk := schema.ParseGroupKind(strings.ReplaceAll(value, "NS", w.namespace))
 		o.ManagedTypes = append(o.ManagedTypes, policy.Type{Group: gk.Group, Kind: gk.Kind})
+	case "sharing":
+		o.Sharing = &stamp.Shared{
+			Peer:    func(manager string) bool { return strings.HasPrefix(manager, name+"/") },
+			Managed: map[string]string{name + "/managed": value},
+			Created: map[string]string{name + "/created": value},
+		}
 	case "parallel":
 		o.Parallel, err = strconv.Atoi(value)
 	case "prune":

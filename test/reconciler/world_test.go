@@ -97,6 +97,9 @@ func (w *world) renew() {
 		defer w.mu.Unlock()
 		w.observed = append(w.observed, o)
 	}
+	if w.options.Sharing != nil {
+		w.options.FieldOwner = name + "/" + w.owner
+	}
 	w.reconciler = reconciler.NewReconciler(name, w.client, w.options)
 }
 

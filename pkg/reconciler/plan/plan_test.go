@@ -89,10 +89,11 @@ func decide(t *testing.T, kind, base, text string) string {
 	if again := plan.Apply(f); kind == "apply" && !cmp.Equal(marshal(t, o), marshal(t, again)) {
 		t.Error("the same facts give another plan")
 	}
-	line := string(o.Verb)
+	words := []string{string(o.Verb)}
 	for _, r := range o.Reasons {
-		line += " " + string(r)
+		words = append(words, string(r))
 	}
+	line := strings.Join(words, " ")
 	if o.Err != nil {
 		line += "\nerror: " + o.Err.Error()
 	}

@@ -19,7 +19,7 @@ func TestReadValues(t *testing.T) {
 		policy.AdoptionAnnotation: {
 			"never": {Adoption: policy.AdoptNever}, "Never": {Adoption: policy.AdoptNever},
 			"if-unowned": {Adoption: policy.AdoptIfUnowned}, "IfUnowned": {Adoption: policy.AdoptIfUnowned},
-			"IF-UNOWNED": {Adoption: policy.AdoptIfUnowned}, " if unowned ": {Adoption: policy.AdoptIfUnowned},
+			"IF-UNOWNED": {Adoption: policy.AdoptIfUnowned}, "if unowned": {Adoption: policy.AdoptIfUnowned},
 			"if_unowned": {Adoption: policy.AdoptIfUnowned}, "always": {Adoption: policy.AdoptAlways}, "": {},
 		},
 		policy.ReconcileAnnotation: {

@@ -164,7 +164,8 @@ func FuzzOwned(f *testing.F) {
 			delete(l.Object, "metadata")
 		}
 		l.SetManagedFields([]metav1.ManagedFieldsEntry{entry("us", "Apply", "", fields)})
-		if Owned(&b, &l, "us", true) != Owned(&b, &l, "us", true) {
+		once := Owned(&b, &l, "us", true)
+		if again := Owned(&b, &l, "us", true); again != once {
 			t.Error("the hash changes")
 		}
 		Contains(l.Object, b.Object)

@@ -186,3 +186,35 @@ func Typed(ctx context.Context, c client.Client, t policy.Type) ([]schema.GroupK
 	}
 	return kinds, nil
 }
+
+// Defined reports whether an established CustomResourceDefinition defines the
+// kind. Where we may not read them it trusts the client, which does not know
+// the kind.
+func Defined(ctx context.Context, c client.Client, gk schema.GroupKind) (bool, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("apiextensions.k8s.io/v1")
+	list.SetKind(object.CRD.Kind + "List")
+	err := c.List(ctx, list)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("listing %s: %w", object.CRD, err)
+	}
+	for i := range list.Items {
+		group, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "names", "kind")
+		if group == gk.Group && kind == gk.Kind && established(&list.Items[i]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func established(u *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		m, _ := c.(map[string]any)
+		return m["type"] == "Established" && m["status"] == "True"
+	})
+}

@@ -15,7 +15,7 @@ import (
 )
 
 // inside reports whether an object of that key would go with the container.
-func inside(container inventory.Item, k object.Key) bool {
+func inside(container *inventory.Item, k object.Key) bool {
 	switch {
 	case container.Key == k:
 		return false
@@ -33,7 +33,7 @@ func (p *pass) content(ctx context.Context, l leaver) (plan.Content, error) {
 	c := plan.Content{Kept: p.kept[l.Key]}
 	for k, it := range p.items {
 		switch {
-		case !inside(l.Item, k) || it.State == inventory.Purged:
+		case !inside(&l.Item, k) || it.State == inventory.Purged:
 		case p.wanted[k]:
 			c.Count++
 			c.Name = k.String()

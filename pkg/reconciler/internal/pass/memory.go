@@ -6,8 +6,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
+
+// book holds the items of a pass. Those that did not change are shared with the
+// inventory that was loaded.
+type book map[object.Key]*inventory.Item
+
+// get returns the item, the zero value when there is none.
+func (b book) get(k object.Key) inventory.Item {
+	if it := b[k]; it != nil {
+		return *it
+	}
+	return inventory.Item{}
+}
+
+func (b book) put(it inventory.Item) { b[it.Key] = &it }
 
 // Memory remembers at which versions objects were found to be as wanted, so
 // that an object whose version did not move costs nothing. It is only a cache.

@@ -2,6 +2,7 @@ package pass
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -54,7 +55,14 @@ func (p *pass) retry(attempt func(first bool) (done, error)) done {
 
 // one brings one object of the set closer to what is wanted.
 func (p *pass) one(ctx context.Context, w *set.Want) done {
-	it := p.items[w.Key]
+	it := p.items.get(w.Key)
+	if w.Err != nil {
+		o := plan.Outcome{Action: action(w, plan.Refuse, plan.TypeUnknown), Err: fmt.Errorf("%s: %w", w.Key, w.Err)}
+		return done{Outcome: o, item: it, same: true}
+	}
+	if w.Guessed {
+		return done{Outcome: plan.Outcome{Action: action(w, plan.Wait, plan.TypeUnknown)}, item: it, same: true}
+	}
 	if d, ok := p.unchanged(w, it); ok {
 		return d
 	}

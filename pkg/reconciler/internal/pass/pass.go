@@ -23,6 +23,10 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
+// lastCommit bounds the commit that ends a pass, which outlives the context of
+// the pass.
+const lastCommit = 30 * time.Second
+
 // Config is what passes of one reconciler have in common. Every field but
 // Metadata and Observe is set.
 type Config struct {
@@ -78,8 +82,9 @@ type pass struct {
 	ahead  map[object.Key]*unstructured.Unstructured // read before their turn
 	memory *recall
 
-	items   map[object.Key]inventory.Item
+	items   book
 	dirty   bool
+	vague   bool // of some wants not even the scope is known
 	version string
 	spaces  map[string]bool     // namespaces that are part of the set
 	wanted  map[object.Key]bool // what is part of the set, once objects leave
@@ -123,10 +128,11 @@ func start(c *Config, in Input) *pass {
 	p.look = &look.Look{Style: &c.Style, Client: in.Client, Owner: in.Owner, Places: places, Now: p.now}
 	p.do = &deed.Doer{Look: p.look, Write: write.Writer{Client: in.Client}}
 	p.memory = in.Memory.of(in.Owner)
-	p.items = make(map[object.Key]inventory.Item, len(in.Base.Items))
-	for _, it := range in.Base.Items {
-		p.items[it.Key] = it
+	p.items = make(book, len(in.Base.Items))
+	for i := range in.Base.Items {
+		p.items[in.Base.Items[i].Key] = &in.Base.Items[i]
 	}
+	p.out.Apply = make([]plan.Outcome, 0, len(in.Wants))
 	p.spaces, p.kept = map[string]bool{}, map[object.Key]bool{}
 	for _, w := range in.Wants {
 		if w.IsNamespace() {
@@ -152,7 +158,7 @@ func (p *pass) glance(ctx context.Context) {
 	}
 	refs := make([]live.Ref, 0, len(p.Wants))
 	for _, w := range p.Wants {
-		if p.items[w.Key].State.Written() && !w.Untyped {
+		if p.items.get(w.Key).State.Written() && !w.Untyped {
 			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
 		}
 	}
@@ -164,12 +170,12 @@ func (p *pass) glance(ctx context.Context) {
 }
 
 // intend adds an item for every new object, so that it is tracked before it is
-// touched.
+// touched. An object whose key is a guess is not touched.
 func (p *pass) intend() {
 	for _, w := range p.Wants {
-		if _, ok := p.items[w.Key]; !ok && !p.Released[w.Key] {
-			it := inventory.Item{Key: w.Key, State: inventory.Intended}
-			p.items[w.Key] = record(w, it)
+		p.vague = p.vague || w.Guessed
+		if _, ok := p.items[w.Key]; !ok && !w.Guessed {
+			p.items.put(record(w, inventory.Item{Key: w.Key, State: inventory.Intended}))
 			p.dirty = true
 		}
 	}
@@ -194,14 +200,16 @@ func (p *pass) commit(ctx context.Context, ahead bool) error {
 func (p *pass) inventory() inventory.Inventory {
 	items := make([]inventory.Item, 0, len(p.items))
 	for _, it := range p.items {
-		items = append(items, it)
+		items = append(items, *it)
 	}
 	return inventory.New(p.version, items)
 }
 
 func (p *pass) finish(ctx context.Context, done bool, err error) (Output, error) {
 	// What was done is recorded also when the pass was cut short.
-	if e := p.commit(context.WithoutCancel(ctx), false); err == nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCommit)
+	defer cancel()
+	if e := p.commit(ctx, false); err == nil {
 		err = e
 	}
 	p.out.Done = done && err == nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,7 +29,7 @@ type leaver struct {
 // leaving returns the items that are no longer wanted, in the order in which
 // they go.
 func (p *pass) leaving() []leaver {
-	if len(p.items) == len(p.Wants) && len(p.Released) == 0 {
+	if len(p.items) == len(p.Wants) && len(p.Released) == 0 && !p.vague {
 		return nil // every want has an item
 	}
 	p.wanted = make(map[object.Key]bool, len(p.Wants))
@@ -40,7 +41,7 @@ func (p *pass) leaving() []leaver {
 	for _, it := range p.items {
 		types = append(types, it.Types...)
 		if !p.wanted[it.Key] && (!p.KeepStale || p.Released[it.Key]) {
-			list = append(list, leaver{Item: it})
+			list = append(list, leaver{Item: *it})
 		}
 	}
 	for i := range list {
@@ -49,7 +50,7 @@ func (p *pass) leaving() []leaver {
 		l.wave = l.Policy.DeleteOrder
 		if l.IsNamespace() || l.DefinesTypes() { // never before what is inside
 			for _, o := range list {
-				if inside(l.Item, o.Key) {
+				if inside(&l.Item, o.Key) {
 					l.wave = max(l.wave, o.Policy.DeleteOrder)
 				}
 			}
@@ -161,7 +162,7 @@ func (p *pass) protect(list []leaver) {
 		if l.Policy.Delete.Keeps(p.Whole) || !p.holdsKept(l, list) {
 			continue
 		}
-		list[i].Item = p.keepItem(p.items[l.Key])
+		list[i].Item = p.keepItem(p.items.get(l.Key))
 	}
 }
 
@@ -179,7 +180,7 @@ func (p *pass) holdsKept(container leaver, list []leaver) bool {
 		return false
 	}
 	return slices.ContainsFunc(list, func(l leaver) bool {
-		return inside(container.Item, l.Key) && (p.Released[l.Key] || l.Policy.Delete.Keeps(p.Whole)) && l.State != inventory.Purged
+		return inside(&container.Item, l.Key) && (p.Released[l.Key] || l.Policy.Delete.Keeps(p.Whole)) && l.State != inventory.Purged
 	})
 }
 
@@ -187,7 +188,7 @@ func (p *pass) holdsKept(container leaver, list []leaver) bool {
 func (p *pass) farewells(ctx context.Context, list []leaver) bool {
 	results := make([]done, len(list))
 	for i := range list {
-		list[i].Item = p.items[list[i].Key] // it may have become one that stays
+		list[i].Item = p.items.get(list[i].Key) // it may have become one that stays
 	}
 	p.each(len(list), func(i int) { results[i] = p.bye(ctx, list[i]) })
 	all := true
@@ -208,7 +209,7 @@ func (p *pass) removed(l leaver, d done) {
 			p.keep(l.Key)
 		}
 	case l.State != d.item.State:
-		it := p.items[l.Key]
+		it := p.items.get(l.Key)
 		it.State = d.item.State
 		p.store(it)
 	}
@@ -220,7 +221,7 @@ func (p *pass) removed(l leaver, d done) {
 func (p *pass) keep(k object.Key) {
 	for _, it := range p.items {
 		if inside(it, k) {
-			p.keepItem(it)
+			p.keepItem(*it)
 		}
 	}
 }
@@ -239,7 +240,9 @@ func (p *pass) part(ctx context.Context, l leaver) (done, error) {
 	u, err := live.Get(ctx, p.Client, l.Key, l.Version)
 	switch {
 	case errors.Is(err, live.ErrUntyped):
-		f.Untyped = true
+		if f.Untyped, err = p.extinct(ctx, l); !f.Untyped {
+			return d, err
+		}
 	case err != nil:
 		return d, err
 	case u != nil:
@@ -253,6 +256,17 @@ func (p *pass) part(ctx context.Context, l leaver) (done, error) {
 		return d, err
 	}
 	return p.dispatch(ctx, l, u, d)
+}
+
+// extinct reports whether a kind that the client does not know is really gone.
+// What the client knows may be out of date, and to forget an object on that
+// word would leak it.
+func (p *pass) extinct(ctx context.Context, l leaver) (bool, error) {
+	defined, err := live.Defined(ctx, p.Client, l.GroupKind())
+	if defined && err == nil {
+		err = fmt.Errorf("%s: %w, although it is defined", l.Key, live.ErrUntyped)
+	}
+	return err == nil, err
 }
 
 // dispatch does what was decided for an object that goes.

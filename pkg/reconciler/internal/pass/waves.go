@@ -2,6 +2,7 @@ package pass
 
 import (
 	"context"
+	"slices"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
@@ -71,7 +72,7 @@ func (p *pass) wave(ctx context.Context, wants []*set.Want) bool {
 func (p *pass) prefetch(ctx context.Context, wants []*set.Want) {
 	var refs []live.Ref
 	for _, w := range wants {
-		if !w.Untyped && !p.items[w.Key].State.Written() {
+		if !w.Untyped && w.Err == nil && !p.items.get(w.Key).State.Written() {
 			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
 		}
 	}
@@ -80,8 +81,17 @@ func (p *pass) prefetch(ctx context.Context, wants []*set.Want) {
 
 func rank(w *set.Want) int { return order.Apply(w.GroupKind()) }
 
-// group applies wants that do not depend on each other.
+// group applies wants that do not depend on each other, a batch at a time to
+// bound what is held in memory.
 func (p *pass) group(ctx context.Context, wants []*set.Want) bool {
+	ready := true
+	for batch := range slices.Chunk(wants, 500) {
+		ready = p.batch(ctx, batch) && ready
+	}
+	return ready
+}
+
+func (p *pass) batch(ctx context.Context, wants []*set.Want) bool {
 	results := make([]done, len(wants))
 	p.each(len(wants), func(i int) { results[i] = p.one(ctx, wants[i]) })
 	p.repeat(ctx, wants, results)
@@ -100,7 +110,7 @@ func (p *pass) repeat(ctx context.Context, wants []*set.Want, results []done) {
 		for i, d := range results {
 			if d.again {
 				again = append(again, i)
-				p.items[wants[i].Key] = d.item
+				p.items.put(d.item)
 				p.dirty = true // also if only the version moved
 			}
 		}
@@ -125,7 +135,7 @@ func (p *pass) merge(w *set.Want, d done) {
 	if p.spaces[w.Name] && w.IsNamespace() && d.ok {
 		p.look.Places.Set(w.Name, "")
 	}
-	if !d.same || differs(w, &d.item) {
+	if tracked := d.item.Kind != ""; tracked && (!d.same || differs(w, &d.item)) {
 		// Shared owners end by the policy that last succeeded, exclusive ones
 		// by the one that was last wanted.
 		last := d.item.Policy
@@ -142,10 +152,10 @@ func (p *pass) merge(w *set.Want, d done) {
 
 // store replaces an item. A moved resource version alone is not worth a commit.
 func (p *pass) store(it inventory.Item) {
-	if was := p.items[it.Key]; !equal(&was, &it) {
+	if was := p.items[it.Key]; was == nil || !equal(was, &it) {
 		p.dirty = true
 	}
-	p.items[it.Key] = it
+	p.items.put(it)
 }
 
 // due notes when the next reapply is.
@@ -163,7 +173,7 @@ func (p *pass) due(w *set.Want, it inventory.Item) {
 func (p *pass) skip(wants []*set.Want, why plan.Reason) {
 	for _, w := range wants {
 		o := plan.Outcome{Action: action(w, plan.Wait, why)}
-		if it := p.items[w.Key]; it.State == inventory.Purged && it.Digest == w.Digest {
+		if it := p.items.get(w.Key); it.State == inventory.Purged && it.Digest == w.Digest {
 			o = plan.Outcome{Action: action(w, plan.None, plan.Completed)}
 		}
 		p.out.Apply = append(p.out.Apply, o)
@@ -180,7 +190,7 @@ func (p *pass) purge(ctx context.Context, wants []*set.Want, wave int, last bool
 		if at == nil || *at > wave && !last {
 			continue
 		}
-		it := p.items[w.Key]
+		it := p.items.get(w.Key)
 		if it.State == inventory.Purged || !it.State.Written() {
 			continue
 		}

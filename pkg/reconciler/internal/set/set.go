@@ -55,33 +55,44 @@ type Rules struct {
 	// Namespaced reports the scope of a kind, and false for known when the
 	// server does not know the kind.
 	Namespaced func(schema.GroupVersionKind) (namespaced, known bool, err error)
+	// Before reports the scope that a kind had in an earlier set, and false for
+	// known when there was none of it. It is asked when the server cannot tell.
+	Before func(schema.GroupKind) (namespaced, known bool)
 }
 
-// Want is one object of a set. Its policy is the effective one.
+// Want is one object of a set.
 type Want struct {
 	object.Key
-	Entry
+	*Entry
 
 	Version string
-	Norm    object.Norm
-	Digest  string
+	// Policy is the effective one.
+	Policy policy.Policy
+	Norm   object.Norm
+	Digest string
 	// Types are the kinds that the object defines.
 	Types []policy.Type
 	Stage order.Stage
 	// Untyped says that the server does not know the kind yet.
 	Untyped bool
+	// Guessed says that not even the scope of the kind is known, so that the key
+	// may be wrong.
+	Guessed bool
+	// Err says why the server cannot tell whether it knows the kind.
+	Err error
 }
 
 // Body returns the object to write, without marks.
 func (w *Want) Body() *unstructured.Unstructured { return w.Norm.Body(w.Manifest) }
 
-// New checks the entries and returns them in the order of apply: waves, then
+// New checks the entries, which the wants go on using, and returns them in the order of apply: waves, then
 // stages, then ranks of kinds, then the order given. The error joins a
 // *fault.Invalid for every entry that cannot be accepted.
 func New(entries []Entry, r Rules) ([]*Want, error) {
-	b := builder{Rules: r, defined: map[schema.GroupKind]definition{}}
-	for i, e := range entries {
-		if err := b.add(i, e); err != nil {
+	b := builder{Rules: r, defined: map[schema.GroupKind]definition{}, wants: make([]*Want, 0, len(entries))}
+	all := make([]Want, len(entries)) // one allocation rather than thousands
+	for i := range entries {
+		if err := b.add(&all[i], &entries[i], i); err != nil {
 			b.errs = append(b.errs, err)
 		}
 	}
@@ -114,8 +125,8 @@ type builder struct {
 }
 
 type scope struct {
-	namespaced, known bool
-	err               error
+	namespaced, known, guessed bool
+	err                        error
 }
 
 // definition is a kind that a CustomResourceDefinition of the set defines.
@@ -124,11 +135,11 @@ type definition struct {
 	by         *Want
 }
 
-func (b *builder) add(i int, e Entry) error {
+func (b *builder) add(w *Want, e *Entry, i int) error {
 	if err := object.Check(e.Manifest); err != nil {
 		return &fault.Invalid{Key: keyOf(e.Manifest), What: fmt.Sprintf("object %d: %v", i, err)}
 	}
-	w := &Want{Key: object.KeyOf(e.Manifest), Entry: e}
+	w.Key, w.Entry = object.KeyOf(e.Manifest), e
 	w.Version = e.Manifest.GroupVersionKind().Version
 	if err := b.policy(w, e.Policy); err != nil {
 		return &fault.Invalid{Key: w.Key, What: err.Error()}
@@ -193,11 +204,7 @@ func (b *builder) define(w *Want) error {
 // settle completes w once all definitions are known.
 func (b *builder) settle(w *Want) {
 	s := b.scope(w)
-	if s.err != nil {
-		b.errs = append(b.errs, &fault.Invalid{Key: w.Key, What: s.err.Error()})
-		return
-	}
-	w.Untyped = !s.known
+	w.Untyped, w.Guessed, w.Err = !s.known, s.guessed, s.err
 	w.Norm = b.Norm
 	w.Norm.Namespaced = s.namespaced
 	w.Key = w.Norm.KeyOf(w.Manifest)
@@ -220,8 +227,10 @@ func (b *builder) settle(w *Want) {
 	w.Stage = b.stage(w)
 }
 
-// scope returns the scope of a kind. A definition in the set wins; an unknown
-// kind is namespaced if it can be.
+// scope returns the scope of a kind. A definition in the set wins. A kind that
+// the server does not know has the scope that it had before, as another key
+// would make the object look like one that left the set; a new one is
+// namespaced if it can be.
 func (b *builder) scope(w *Want) scope {
 	gvk := w.GroupKind().WithVersion(w.Version)
 	s, ok := b.scopes[gvk]
@@ -232,10 +241,15 @@ func (b *builder) scope(w *Want) scope {
 		}
 		b.scopes[gvk] = s
 	}
+	if s.known && s.err == nil {
+		return s
+	}
 	if d, ok := b.defined[w.GroupKind()]; ok {
 		s.namespaced, s.err = d.namespaced, nil
-	} else if !s.known {
-		s.namespaced = w.Namespace != "" || b.Norm.Namespace != ""
+	} else if before, ok := b.Before(w.GroupKind()); ok {
+		s.namespaced = before
+	} else {
+		s.namespaced, s.guessed = w.Namespace != "" || b.Norm.Namespace != "", true
 	}
 	return s
 }

@@ -32,6 +32,7 @@ func rules() set.Rules {
 			}
 			return true, true, nil
 		},
+		Before: func(gk schema.GroupKind) (bool, bool) { return false, gk.Kind == "Bar" },
 	}
 }
 
@@ -121,7 +122,6 @@ func TestRefused(t *testing.T) {
 		"R86 scope":                {[]string{strings.Replace(crd, "Namespaced", "Bogus", 1), "ex.org/v1 Foo a"}, []string{"CustomResourceDefinition.apiextensions.k8s.io foos.ex.org: spec.group, spec.names.kind or spec.scope is missing or wrong"}},
 		"R90 instance before kind": {[]string{crd, `ex.org/v1 Foo a {"metadata":{"annotations":{"op/apply-order":"-1"}}}`}, []string{"Foo.ex.org shop/a: it must be applied no earlier and deleted no later than CustomResourceDefinition.apiextensions.k8s.io foos.ex.org"}},
 		"R90 content after space":  {[]string{"v1 Namespace shop", `v1 ConfigMap a {"metadata":{"annotations":{"op/delete-order":"1"}}}`}, []string{"ConfigMap shop/a: it must be applied no earlier and deleted no later than Namespace shop"}},
-		"discovery":                {[]string{"x/v1 Broken a", "x/v1 Broken b"}, []string{"Broken.x a: discovery is down", "Broken.x b: discovery is down"}},
 		"empty":                    {[]string{"v1 ConfigMap /"}, []string{"ConfigMap : object 0: metadata is missing or is not a map"}},
 	}
 	for name, c := range cases {
@@ -132,6 +132,25 @@ func TestRefused(t *testing.T) {
 		}
 		if d := cmp.Diff(strings.Join(c.want, "\n"), err.Error()); d != "" {
 			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// What the server cannot tell about one kind does not concern the others, and
+// the kind keeps the scope that it had.
+func TestUnknownKinds(t *testing.T) {
+	wants, err := set.New(entries(t, "x/v1 Broken a", "v1 ConfigMap b", "x/v1 Bar c", "x/v1 Foo d"), rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range wants {
+		switch {
+		case (w.Err != nil) != (w.Kind == "Broken"):
+			t.Errorf("%s: %v", w.Key, w.Err)
+		case w.Untyped != (w.Kind != "ConfigMap"):
+			t.Errorf("%s is unknown: %v", w.Key, w.Untyped)
+		case (w.Namespace == "") != (w.Kind == "Bar"):
+			t.Errorf("%s has the wrong scope", w.Key)
 		}
 	}
 }
