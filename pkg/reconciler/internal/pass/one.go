@@ -8,8 +8,10 @@ import (
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/book"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/memory"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -55,7 +57,7 @@ func (p *pass) retry(attempt func(first bool) (done, error)) done {
 
 // one brings one object of the set closer to what is wanted.
 func (p *pass) one(ctx context.Context, w *set.Want) done {
-	it := p.items.get(w.Key)
+	it := p.book.Get(w.Key)
 	if w.Err != nil {
 		o := plan.Outcome{Action: action(w, plan.Refuse, plan.TypeUnknown), Err: fmt.Errorf("%s: %w", w.Key, w.Err)}
 		return done{Outcome: o, item: it, same: true}
@@ -70,7 +72,7 @@ func (p *pass) one(ctx context.Context, w *set.Want) done {
 		d, err := p.attempt(ctx, w, it, first)
 		var stale *fault.Stale
 		if it.Pinned() && as(err, &stale) {
-			it = unpin(it)
+			it = book.Unpin(it)
 		}
 		return d, err
 	})
@@ -90,14 +92,14 @@ func (p *pass) unchanged(w *set.Want, it inventory.Item) (done, bool) {
 		it.State == inventory.Purging, it.Digest != w.Digest, w.Gate != nil, p.reapply(w, it): // not as wanted
 		return done{}, false
 	}
-	s, ok := p.memory.get(w.Key)
-	if !ok || s.uid != m.UID || s.version != m.ResourceVersion || s.digest != w.Digest {
+	s, ok := p.memory.Get(w.Key)
+	if !ok || s.UID != m.UID || s.Version != m.ResourceVersion || s.Digest != w.Digest {
 		if it.State != inventory.Ready || it.ResourceVersion != m.ResourceVersion {
 			return done{}, false
 		}
-		s = sight{health: health.Current}
+		s = memory.Sight{Health: health.Current}
 	}
-	o := *plan.Settled(w.Key, s.health, s.message)
+	o := *plan.Settled(w.Key, s.Health, s.Message)
 	o.Version, o.Digest, o.Wave = w.Version, w.Digest, w.Policy.ApplyOrder
 	o.Pre = plan.Precondition{UID: m.UID, ResourceVersion: m.ResourceVersion}
 	return done{Outcome: o, item: it, ok: healthy(o), same: true}, true
@@ -127,8 +129,8 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 		d.item = p.found(t, d.Outcome, it)
 		return d, nil
 	}
-	if has(d.Outcome, plan.TakenOver) && !pinned(t, &it) {
-		d.item, d.again = pin(t, it), true
+	if has(d.Outcome, plan.TakenOver) && !book.Pinned(t, &it) {
+		d.item, d.again = book.Pin(t, it), true
 		return d, nil
 	}
 	return p.act(ctx, t, d)
