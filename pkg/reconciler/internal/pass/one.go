@@ -3,6 +3,7 @@ package pass
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -142,11 +143,31 @@ func (p *pass) planned(d *done) error {
 		return nil
 	}
 	a, ok := p.Only[d.Key]
-	if ok && a.Verb == d.Verb && a.Digest == d.Digest && a.Pre == d.Pre {
+	what := "the plan does not have it"
+	if ok {
+		what = difference(&a, &d.Action)
+	}
+	if what == "" {
 		return nil
 	}
 	d.Verb, d.Reasons, d.Writes, d.Err = plan.Refuse, nil, 0, nil
-	return &fault.Stale{Key: d.Key}
+	return &fault.Stale{Key: d.Key, What: what}
+}
+
+// difference says in which respect an action is not the planned one.
+func difference(planned, now *plan.Action) string {
+	for _, c := range []struct{ what, was, is string }{
+		{"presence", strconv.FormatBool(!planned.Pre.Absent), strconv.FormatBool(!now.Pre.Absent)},
+		{"uid", string(planned.Pre.UID), string(now.Pre.UID)},
+		{"resource version", planned.Pre.ResourceVersion, now.Pre.ResourceVersion},
+		{"manifest", planned.Digest, now.Digest},
+		{"verb", string(planned.Verb), string(now.Verb)},
+	} {
+		if c.was != c.is {
+			return fmt.Sprintf("%s was %q and is %q", c.what, c.was, c.is)
+		}
+	}
+	return ""
 }
 
 // act does what was decided for an object of the set.
