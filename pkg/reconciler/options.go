@@ -72,8 +72,9 @@ type ReconcilerOptions struct { //nolint:revive // the name is part of the publi
 	Health health.Analyzer
 	// Director reads directives from live objects; nil means there are none.
 	Director Director
-	// Observe is told of every action once it is done or skipped. Calls come
-	// one at a time and in the order of the waves.
+	// Observe is told of every action once it is done or skipped, and nothing of
+	// objects that need none. Calls come one at a time, in the order of the
+	// waves.
 	Observe func(plan.Outcome)
 	// Parallel is the most requests in flight; zero means 8.
 	Parallel int

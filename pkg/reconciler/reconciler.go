@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/memory"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/pass"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
@@ -37,7 +38,7 @@ type Reconciler struct {
 	config  pass.Config
 	rules   set.Rules
 	managed []policy.Type
-	memory  pass.Memory
+	memory  memory.Memory
 	err     error // what is wrong with the options
 }
 

@@ -84,18 +84,12 @@ func (r *Reconciler) IsDeletionAllowed(ctx context.Context, q Request) (bool, st
 		}
 	}
 	for _, t := range types {
-		kinds, err := live.Typed(ctx, in.Client, t)
+		n, err := live.Typed(ctx, in.Client, t, r.config.Style.Stamp.Foreign(q.Owner.ID))
 		if err != nil {
 			return false, "", err
 		}
-		for _, gk := range kinds {
-			n, err := live.Instances(ctx, in.Client, gk, r.config.Style.Stamp.Foreign(q.Owner.ID))
-			if err != nil {
-				return false, "", err
-			}
-			if n.N > 0 {
-				return false, fmt.Sprintf("%d object(s) of kind %s belong to others, such as %s", n.N, gk, n.Name), nil
-			}
+		if n.N > 0 {
+			return false, fmt.Sprintf("%d object(s) of kinds of the set belong to others, such as %s", n.N, n.Name), nil
 		}
 	}
 	return true, "", nil

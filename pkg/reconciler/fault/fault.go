@@ -101,10 +101,19 @@ func (e *Blocked) Error() string {
 }
 
 // Stale is an action whose precondition no longer held. Nothing was written.
-type Stale struct{ Key object.Key }
+type Stale struct {
+	Key object.Key
+	// What says what differs, when a plan is executed.
+	What string
+}
 
-// Error names the object.
-func (e *Stale) Error() string { return fmt.Sprintf("%s changed since it was read", e.Key) }
+// Error names the object and what differs.
+func (e *Stale) Error() string {
+	if e.What == "" {
+		return fmt.Sprintf("%s changed since it was read", e.Key)
+	}
+	return fmt.Sprintf("%s changed since it was read: %s", e.Key, e.What)
+}
 
 // Unhealthy is an object that was written and then failed for good.
 type Unhealthy struct {

@@ -6,6 +6,7 @@
 package inventory
 
 import (
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,6 +74,33 @@ type Item struct {
 // incarnation and version that the item names.
 func (it *Item) Pinned() bool {
 	return it.State == Intended && it.UID != "" && it.Takeovers > 0
+}
+
+// Holds reports whether an object of that key would go with the object of the
+// item: it is inside a Namespace, or of a kind that is defined.
+func (it *Item) Holds(k object.Key) bool {
+	switch {
+	case it.Key == k:
+		return false
+	case it.IsNamespace():
+		return k.Namespace == it.Name
+	}
+	return slices.ContainsFunc(it.Types, func(t policy.Type) bool { return t.Matches(k.GroupKind()) })
+}
+
+// DeepCopyInto copies the item into another, for status types that hold items.
+func (it *Item) DeepCopyInto(out *Item) {
+	*out = *it
+	out.Policy = *it.Policy.DeepCopy()
+	out.Types = slices.Clone(it.Types)
+	out.Payload = maps.Clone(it.Payload)
+}
+
+// DeepCopy returns a copy.
+func (it *Item) DeepCopy() *Item {
+	out := new(Item)
+	it.DeepCopyInto(out)
+	return out
 }
 
 // Inventory is a set of items. It is a value: an operation returns a new one.

@@ -153,6 +153,16 @@ func (p Policy) Or(base Policy) Policy {
 	return p
 }
 
+// DeepCopy returns a copy.
+func (p *Policy) DeepCopy() *Policy {
+	out := *p
+	if p.PurgeOrder != nil {
+		out.PurgeOrder = new(*p.PurgeOrder)
+	}
+	out.Hints = slices.Clone(p.Hints)
+	return &out
+}
+
 // Equal reports whether two policies say the same.
 func (p *Policy) Equal(o *Policy) bool {
 	return p.Adoption == o.Adoption && p.Reconcile == o.Reconcile && p.Update == o.Update && p.Delete == o.Delete &&

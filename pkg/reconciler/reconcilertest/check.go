@@ -22,15 +22,17 @@ func (r *run) problem(format string, args ...any) {
 }
 
 // called checks a call before it is made.
-func (r *run) called(ctx context.Context, c Call) {
+func (r *run) called(c Call) {
 	if !c.Writes() || c.Inner || r.implicit(c) {
 		return
 	}
 	if !guarded(c) {
 		r.problem("%s says neither which incarnation nor which version it is for", c)
 	}
-	v := r.committed(ctx)
-	if _, ok := v.Find(c.Key()); !ok {
+	r.mu.Lock()
+	_, ok := r.known.Find(c.Key())
+	r.mu.Unlock()
+	if !ok {
 		r.problem("%s is made before the inventory has the object", c)
 	}
 }
@@ -111,10 +113,25 @@ func (r *run) get(ctx context.Context, k object.Key, version string) (*unstructu
 	return u, err
 }
 
-// checked checks each commit before it is made.
+// checked checks each commit before it is made, and notes what is known to be
+// committed.
 type checked struct {
 	inventory.Store
 	run *run
+}
+
+func (s *checked) Load(ctx context.Context, owner string) (inventory.Inventory, error) {
+	v, err := s.Store.Load(ctx, owner)
+	if err == nil {
+		s.run.know(v)
+	}
+	return v, err
+}
+
+func (r *run) know(v inventory.Inventory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = v
 }
 
 func (s *checked) Commit(ctx context.Context, owner string, c inventory.Change) (string, error) {
@@ -127,7 +144,11 @@ func (s *checked) Commit(ctx context.Context, owner string, c inventory.Change) 
 			s.run.problem("%s goes from %s to %s", was.Key, was.State, is.State)
 		}
 	}
-	return s.Store.Commit(ctx, owner, c)
+	version, err := s.Store.Commit(ctx, owner, c)
+	if err == nil {
+		s.run.know(c.Next)
+	}
+	return version, err
 }
 
 // before are the states that an item cannot have after the given one: a pass

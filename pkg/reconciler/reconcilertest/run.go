@@ -30,8 +30,9 @@ type run struct {
 	others Recorder
 
 	mu       sync.Mutex
-	all      []*process // the dead ones too
-	struck   string     // the call at which the fault happened
+	all      []*process          // the dead ones too
+	known    inventory.Inventory // as the present process knows it
+	struck   string              // the call at which the fault happened
 	problems []error
 }
 
@@ -208,7 +209,7 @@ func (r *run) start(ctx context.Context, f fault) *process {
 
 func (p *process) dead() bool { return errors.Is(context.Cause(p.ctx), errDead) }
 
-func (p *process) before(ctx context.Context, c Call) error {
+func (p *process) before(_ context.Context, c Call) error {
 	if p.dead() {
 		return errDead
 	}
@@ -225,7 +226,7 @@ func (p *process) before(ctx context.Context, c Call) error {
 			return errDead
 		}
 	}
-	p.run.called(ctx, c)
+	p.run.called(c)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func TestRunnerFindsFaults(t *testing.T) {
 				}
 				return c
 			},
-			"is made before the inventory has the object",
+			"is ours and not in the committed inventory",
 		},
 		"the end of a pass is lost": {
 			func(c inventory.Change) inventory.Change {

@@ -23,9 +23,17 @@ type Count struct {
 	Name string
 }
 
-// Instances counts the objects of a kind that the selector selects. A kind that
+// Add adds another count.
+func (c *Count) Add(o Count) {
+	c.N += o.N
+	if c.Name == "" {
+		c.Name = o.Name
+	}
+}
+
+// instances counts the objects of a kind that the selector selects. A kind that
 // the server does not know has none.
-func Instances(ctx context.Context, c client.Client, gk schema.GroupKind, sel labels.Selector) (Count, error) {
+func instances(ctx context.Context, c client.Client, gk schema.GroupKind, sel labels.Selector) (Count, error) {
 	mapping, err := c.RESTMapper().RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
 		return Count{}, nil
@@ -63,8 +71,12 @@ func page(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, o *
 // Inside counts the objects in a namespace that would be lost with it: those
 // that no other object owns, that are not going away and that no cluster puts
 // there by itself.
-func Inside(ctx context.Context, c client.Client, namespace string, kinds []schema.GroupVersionKind) (Count, error) {
+func Inside(ctx context.Context, c client.Client, namespace string) (Count, error) {
 	var all Count
+	kinds, err := namespaced(ctx, c)
+	if err != nil {
+		return all, err
+	}
 	for _, gvk := range kinds {
 		o := &client.ListOptions{Namespace: namespace, Limit: 500}
 		for {
@@ -127,9 +139,9 @@ var common = []schema.GroupVersionKind{
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 }
 
-// Kinds returns the kinds whose objects can be in a namespace: the common ones
+// namespaced returns the kinds whose objects can be in a namespace: the common ones
 // and those of all CustomResourceDefinitions.
-func Kinds(ctx context.Context, c client.Client) ([]schema.GroupVersionKind, error) {
+func namespaced(ctx context.Context, c client.Client) ([]schema.GroupVersionKind, error) {
 	defined, err := custom(ctx, c, func(*meta.RESTMapping) bool { return true })
 	if err != nil {
 		return nil, err
@@ -170,21 +182,25 @@ func custom(ctx context.Context, c client.Client, sel func(*meta.RESTMapping) bo
 	return found, nil
 }
 
-// Typed returns the kinds that t selects. Patterns select among the kinds of
-// CustomResourceDefinitions.
-func Typed(ctx context.Context, c client.Client, t policy.Type) ([]schema.GroupKind, error) {
+// Typed counts the objects of the kinds that t selects and the selector
+// selects. Patterns of kinds select among those of CustomResourceDefinitions.
+func Typed(ctx context.Context, c client.Client, t policy.Type, sel labels.Selector) (Count, error) {
 	if t.Kind != "*" && !strings.HasPrefix(t.Group, "*") {
-		return []schema.GroupKind{{Group: t.Group, Kind: t.Kind}}, nil
+		return instances(ctx, c, schema.GroupKind{Group: t.Group, Kind: t.Kind}, sel)
 	}
+	var all Count
 	defined, err := custom(ctx, c, func(m *meta.RESTMapping) bool { return t.Matches(m.GroupVersionKind.GroupKind()) })
 	if err != nil {
-		return nil, err
+		return all, err
 	}
-	var kinds []schema.GroupKind
 	for _, m := range defined {
-		kinds = append(kinds, m.GroupVersionKind.GroupKind())
+		n, err := instances(ctx, c, m.GroupVersionKind.GroupKind(), sel)
+		if err != nil {
+			return all, err
+		}
+		all.Add(n)
 	}
-	return kinds, nil
+	return all, nil
 }
 
 // Defined reports whether an established CustomResourceDefinition defines the

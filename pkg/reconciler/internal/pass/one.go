@@ -3,13 +3,16 @@ package pass
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/book"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/memory"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -55,7 +58,7 @@ func (p *pass) retry(attempt func(first bool) (done, error)) done {
 
 // one brings one object of the set closer to what is wanted.
 func (p *pass) one(ctx context.Context, w *set.Want) done {
-	it := p.items.get(w.Key)
+	it := p.book.Get(w.Key)
 	if w.Err != nil {
 		o := plan.Outcome{Action: action(w, plan.Refuse, plan.TypeUnknown), Err: fmt.Errorf("%s: %w", w.Key, w.Err)}
 		return done{Outcome: o, item: it, same: true}
@@ -70,7 +73,7 @@ func (p *pass) one(ctx context.Context, w *set.Want) done {
 		d, err := p.attempt(ctx, w, it, first)
 		var stale *fault.Stale
 		if it.Pinned() && as(err, &stale) {
-			it = unpin(it)
+			it = book.Unpin(it)
 		}
 		return d, err
 	})
@@ -90,14 +93,14 @@ func (p *pass) unchanged(w *set.Want, it inventory.Item) (done, bool) {
 		it.State == inventory.Purging, it.Digest != w.Digest, w.Gate != nil, p.reapply(w, it): // not as wanted
 		return done{}, false
 	}
-	s, ok := p.memory.get(w.Key)
-	if !ok || s.uid != m.UID || s.version != m.ResourceVersion || s.digest != w.Digest {
+	s, ok := p.memory.Get(w.Key)
+	if !ok || s.UID != m.UID || s.Version != m.ResourceVersion || s.Digest != w.Digest {
 		if it.State != inventory.Ready || it.ResourceVersion != m.ResourceVersion {
 			return done{}, false
 		}
-		s = sight{health: health.Current}
+		s = memory.Sight{Health: health.Current}
 	}
-	o := *plan.Settled(w.Key, s.health, s.message)
+	o := *plan.Settled(w.Key, s.Health, s.Message)
 	o.Version, o.Digest, o.Wave = w.Version, w.Digest, w.Policy.ApplyOrder
 	o.Pre = plan.Precondition{UID: m.UID, ResourceVersion: m.ResourceVersion}
 	return done{Outcome: o, item: it, ok: healthy(o), same: true}, true
@@ -127,8 +130,8 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 		d.item = p.found(t, d.Outcome, it)
 		return d, nil
 	}
-	if has(d.Outcome, plan.TakenOver) && !pinned(t, &it) {
-		d.item, d.again = pin(t, it), true
+	if has(d.Outcome, plan.TakenOver) && !book.Pinned(t, &it) {
+		d.item, d.again = book.Pin(t, it), true
 		return d, nil
 	}
 	return p.act(ctx, t, d)
@@ -140,11 +143,31 @@ func (p *pass) planned(d *done) error {
 		return nil
 	}
 	a, ok := p.Only[d.Key]
-	if ok && a.Verb == d.Verb && a.Digest == d.Digest && a.Pre == d.Pre {
+	what := "the plan does not have it"
+	if ok {
+		what = difference(&a, &d.Action)
+	}
+	if what == "" {
 		return nil
 	}
 	d.Verb, d.Reasons, d.Writes, d.Err = plan.Refuse, nil, 0, nil
-	return &fault.Stale{Key: d.Key}
+	return &fault.Stale{Key: d.Key, What: what}
+}
+
+// difference says in which respect an action is not the planned one.
+func difference(planned, now *plan.Action) string {
+	for _, c := range []struct{ what, was, is string }{
+		{"presence", strconv.FormatBool(!planned.Pre.Absent), strconv.FormatBool(!now.Pre.Absent)},
+		{"uid", string(planned.Pre.UID), string(now.Pre.UID)},
+		{"resource version", planned.Pre.ResourceVersion, now.Pre.ResourceVersion},
+		{"manifest", planned.Digest, now.Digest},
+		{"verb", string(planned.Verb), string(now.Verb)},
+	} {
+		if c.was != c.is {
+			return fmt.Sprintf("%s was %q and is %q", c.what, c.was, c.is)
+		}
+	}
+	return ""
 }
 
 // act does what was decided for an object of the set.

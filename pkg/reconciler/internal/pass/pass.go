@@ -1,6 +1,7 @@
 // Package pass is one pass over the objects of one owner. It gathers facts,
 // lets package plan decide, does what was decided and records it. It waits for
-// nothing.
+// nothing. It is a little longer than a package should be, because applying and
+// removing share the state of a pass.
 package pass
 
 import (
@@ -11,9 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-dev/weir/pkg/reconciler/internal/book"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/memory"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/share"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/write"
@@ -47,7 +50,7 @@ type Input struct {
 	Wants  []*set.Want // in order of apply
 	Base   inventory.Inventory
 	Store  inventory.Store
-	Memory *Memory
+	Memory *memory.Memory
 	// Released are objects that the owner lets go of.
 	Released map[object.Key]bool
 	// KeepStale leaves what is not in the set.
@@ -80,16 +83,14 @@ type pass struct {
 	now    time.Time
 	meta   map[object.Key]live.Meta
 	ahead  map[object.Key]*unstructured.Unstructured // read before their turn
-	memory *recall
+	memory *memory.Recall
 
-	items   book
-	dirty   bool
-	vague   bool // of some wants not even the scope is known
-	version string
-	spaces  map[string]bool     // namespaces that are part of the set
-	wanted  map[object.Key]bool // what is part of the set, once objects leave
-	kept    map[object.Key]bool // containers that stay for what is inside
-	out     Output
+	book   *book.Book
+	vague  bool                // of some wants not even the scope is known
+	spaces map[string]bool     // namespaces that are part of the set
+	wanted map[object.Key]bool // what is part of the set, once objects leave
+	kept   map[object.Key]bool // containers that stay for what is inside
+	out    Output
 }
 
 // Apply makes one pass that applies the wants and removes what is no longer
@@ -119,19 +120,15 @@ func Delete(ctx context.Context, c *Config, in Input) (Output, error) {
 	in.Wants, in.Whole = nil, true
 	p := start(c, in)
 	gone, err := p.remove(ctx, p.leaving())
-	return p.finish(ctx, gone && len(p.items) == 0, err)
+	return p.finish(ctx, gone && p.book.Len() == 0, err)
 }
 
 func start(c *Config, in Input) *pass {
-	p := &pass{Config: c, Input: in, now: c.Now(), version: in.Base.Version}
+	p := &pass{Config: c, Input: in, now: c.Now(), book: book.Open(in.Base)}
 	places := &live.Places{Client: in.Client, Create: c.Create}
 	p.look = &look.Look{Style: &c.Style, Client: in.Client, Owner: in.Owner, Places: places, Now: p.now}
 	p.do = &deed.Doer{Look: p.look, Write: write.Writer{Client: in.Client}}
-	p.memory = in.Memory.of(in.Owner)
-	p.items = make(book, len(in.Base.Items))
-	for i := range in.Base.Items {
-		p.items[in.Base.Items[i].Key] = &in.Base.Items[i]
-	}
+	p.memory = in.Memory.Of(in.Owner)
 	p.out.Apply = make([]plan.Outcome, 0, len(in.Wants))
 	p.spaces, p.kept = map[string]bool{}, map[object.Key]bool{}
 	for _, w := range in.Wants {
@@ -158,7 +155,7 @@ func (p *pass) glance(ctx context.Context) {
 	}
 	refs := make([]live.Ref, 0, len(p.Wants))
 	for _, w := range p.Wants {
-		if p.items.get(w.Key).State.Written() && !w.Untyped {
+		if p.book.Get(w.Key).State.Written() && !w.Untyped {
 			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
 		}
 	}
@@ -174,35 +171,25 @@ func (p *pass) glance(ctx context.Context) {
 func (p *pass) intend() {
 	for _, w := range p.Wants {
 		p.vague = p.vague || w.Guessed
-		if _, ok := p.items[w.Key]; !ok && !w.Guessed {
-			p.items.put(record(w, inventory.Item{Key: w.Key, State: inventory.Intended}))
-			p.dirty = true
+		if !p.book.Has(w.Key) && !w.Guessed {
+			p.book.Put(book.Record(w, inventory.Item{Key: w.Key, State: inventory.Intended}))
 		}
 	}
 }
 
 // commit stores the items if they changed. Ahead means that writes follow.
 func (p *pass) commit(ctx context.Context, ahead bool) error {
-	if !p.dirty || p.Dry {
+	if !p.book.Dirty || p.Dry {
 		return nil
 	}
-	next := p.inventory()
-	v, err := p.Store.Commit(ctx, p.Owner, inventory.Change{Base: p.Base, Next: next, Ahead: ahead})
+	next := p.book.Inventory()
+	v, err := p.Store.Commit(ctx, p.Owner, inventory.Change{Base: p.book.Base, Next: next, Ahead: ahead})
 	if err != nil {
 		return err
 	}
-	p.dirty = false
-	next.Version, p.version = v, v
-	p.Base = next
+	next.Version = v
+	p.book.Base, p.book.Dirty = next, false
 	return nil
-}
-
-func (p *pass) inventory() inventory.Inventory {
-	items := make([]inventory.Item, 0, len(p.items))
-	for _, it := range p.items {
-		items = append(items, *it)
-	}
-	return inventory.New(p.version, items)
 }
 
 func (p *pass) finish(ctx context.Context, done bool, err error) (Output, error) {
@@ -213,10 +200,7 @@ func (p *pass) finish(ctx context.Context, done bool, err error) (Output, error)
 		err = e
 	}
 	p.out.Done = done && err == nil
-	p.out.Inventory = p.Base
-	if p.dirty {
-		p.out.Inventory = p.inventory()
-	}
+	p.out.Inventory = p.book.Inventory()
 	return p.out, err
 }
 

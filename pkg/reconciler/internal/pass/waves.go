@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/book"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/live"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/order"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
@@ -72,7 +73,7 @@ func (p *pass) wave(ctx context.Context, wants []*set.Want) bool {
 func (p *pass) prefetch(ctx context.Context, wants []*set.Want) {
 	var refs []live.Ref
 	for _, w := range wants {
-		if !w.Untyped && w.Err == nil && !p.items.get(w.Key).State.Written() {
+		if !w.Untyped && w.Err == nil && !p.book.Get(w.Key).State.Written() {
 			refs = append(refs, live.Ref{Key: w.Key, Version: w.Version})
 		}
 	}
@@ -110,8 +111,8 @@ func (p *pass) repeat(ctx context.Context, wants []*set.Want, results []done) {
 		for i, d := range results {
 			if d.again {
 				again = append(again, i)
-				p.items.put(d.item)
-				p.dirty = true // also if only the version moved
+				p.book.Put(d.item)
+				p.book.Dirty = true // also if only the version moved
 			}
 		}
 		if len(again) == 0 {
@@ -135,27 +136,19 @@ func (p *pass) merge(w *set.Want, d done) {
 	if p.spaces[w.Name] && w.IsNamespace() && d.ok {
 		p.look.Places.Set(w.Name, "")
 	}
-	if tracked := d.item.Kind != ""; tracked && (!d.same || differs(w, &d.item)) {
+	if tracked := d.item.Kind != ""; tracked && (!d.same || book.Differs(w, &d.item)) {
 		// Shared owners end by the policy that last succeeded, exclusive ones
 		// by the one that was last wanted.
 		last := d.item.Policy
-		it := record(w, d.item)
+		it := book.Record(w, d.item)
 		if p.Style.Shared != nil && d.Err != nil && d.item.State.Written() {
 			it.Policy = last
 		}
-		p.store(it)
+		p.book.Put(it)
 	}
 	p.due(w, d.item)
 	p.out.Apply = append(p.out.Apply, d.Outcome)
 	p.observe(d.Outcome)
-}
-
-// store replaces an item. A moved resource version alone is not worth a commit.
-func (p *pass) store(it inventory.Item) {
-	if was := p.items[it.Key]; was == nil || !equal(was, &it) {
-		p.dirty = true
-	}
-	p.items.put(it)
 }
 
 // due notes when the next reapply is.
@@ -173,7 +166,7 @@ func (p *pass) due(w *set.Want, it inventory.Item) {
 func (p *pass) skip(wants []*set.Want, why plan.Reason) {
 	for _, w := range wants {
 		o := plan.Outcome{Action: action(w, plan.Wait, why)}
-		if it := p.items.get(w.Key); it.State == inventory.Purged && it.Digest == w.Digest {
+		if it := p.book.Get(w.Key); it.State == inventory.Purged && it.Digest == w.Digest {
 			o = plan.Outcome{Action: action(w, plan.None, plan.Completed)}
 		}
 		p.out.Apply = append(p.out.Apply, o)
@@ -190,13 +183,13 @@ func (p *pass) purge(ctx context.Context, wants []*set.Want, wave int, last bool
 		if at == nil || *at > wave && !last {
 			continue
 		}
-		it := p.items.get(w.Key)
+		it := p.book.Get(w.Key)
 		if it.State == inventory.Purged || !it.State.Written() {
 			continue
 		}
 		if it.State != inventory.Purging {
 			it.State = inventory.Purging
-			p.store(it)
+			p.book.Put(it)
 		}
 		due = append(due, w)
 	}
@@ -210,7 +203,7 @@ func (p *pass) purge(ctx context.Context, wants []*set.Want, wave int, last bool
 	p.each(len(due), func(i int) { results[i] = p.one(ctx, due[i]) })
 	all := true
 	for i, d := range results {
-		p.store(record(due[i], d.item))
+		p.book.Put(book.Record(due[i], d.item))
 		p.replace(d.Outcome)
 		p.observe(d.Outcome)
 		all = all && d.ok
