@@ -52,7 +52,6 @@ const (
 	NotFound             Reason = "NotFound"             // the object is absent
 	DigestChanged        Reason = "DigestChanged"        // the manifest changed
 	ComponentChanged     Reason = "ComponentChanged"     // the owner's digest changed
-	PolicyChanged        Reason = "PolicyChanged"        // an annotation or default changed how it is written
 	FieldsDrifted        Reason = "FieldsDrifted"        // our fields have other values
 	FieldsForeign        Reason = "FieldsForeign"        // a reclaimed manager has fields
 	OwnershipLost        Reason = "OwnershipLost"        // others manage our fields now
