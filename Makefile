@@ -36,7 +36,7 @@ NESTED := test/compat test/helm tools/gen
 
 .PHONY: test
 test: controlplane ## run all tests
-	$(TEST_ENV) go test ./...
+	$(TEST_ENV) go test -timeout 30m ./...
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
 .PHONY: check
@@ -44,7 +44,7 @@ check: verify-generate fmt-check tidy-check vet lint race ## everything that CI 
 
 .PHONY: race
 race: controlplane ## run all tests under the race detector
-	$(TEST_ENV) go test -race ./...
+	$(TEST_ENV) go test -race -timeout 30m ./...
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
 FUZZTIME ?= 30s
@@ -58,11 +58,12 @@ fuzz: ## run every fuzz test for FUZZTIME
 .PHONY: generate
 generate: $(TOOLS)/controller-gen $(TOOLS)/jsonschema ## regenerate deep copies, CRDs and schemas
 	$(TOOLS)/controller-gen object crd paths=./api/... output:crd:dir=config/crd
+	$(TOOLS)/controller-gen object paths=./examples/operator
 	$(TOOLS)/jsonschema -dir api/source/v1beta1 -type NamespaceMetadata > docs/namespacemetadata-v1beta1.json
 
 # Generated files are compared with copies and not with the index, so that it
 # also tells about files that are not committed yet.
-GENERATED = $(shell find api config/crd -name 'zz_*' -o -path 'config/crd/*_*.yaml') docs/namespacemetadata-v1beta1.json
+GENERATED = $(shell find api config/crd examples -name 'zz_*' -o -path 'config/crd/*_*.yaml') docs/namespacemetadata-v1beta1.json
 .PHONY: verify-generate
 verify-generate:
 	@before=$$(sha256sum $(GENERATED)); $(MAKE) --no-print-directory generate; \
@@ -89,8 +90,9 @@ lint: $(TOOLS)/golangci-lint ## run golangci-lint
 	@set -e; for m in $(NESTED); do (cd $$m && $(TOOLS)/golangci-lint run --allow-parallel-runners ./...); done
 
 .PHONY: bench
-bench: ## measure the engine beside tar; WEIR_BENCH_DATA names another archive
+bench: controlplane ## measure the engine beside tar, and the reconciler beside a bare loop; WEIR_BENCH_DATA names another archive
 	go test ./test/bench -run '^$$' -bench . -benchtime 3x -v
+	$(TEST_ENV) go test ./test/bench/reconciler -run '^$$' -bench . -benchtime 5x -v
 
 .PHONY: clean
 clean: ## remove what was built

@@ -38,7 +38,8 @@ var layers = []struct {
 	}, true},
 	{"reconciler acts", []string{
 		"pkg/reconciler/internal/share", "pkg/reconciler/internal/write", "pkg/reconciler/shard",
-		"pkg/reconciler/internal/live", "pkg/reconciler/internal/look", "pkg/reconciler/internal/deed",
+		"pkg/reconciler/internal/memory", "pkg/reconciler/internal/live", "pkg/reconciler/internal/leave",
+		"pkg/reconciler/internal/look", "pkg/reconciler/internal/book", "pkg/reconciler/internal/deed",
 		"pkg/reconciler/internal/pass", "pkg/reconciler",
 	}, false},
 	{"ground", []string{"internal/fail", "internal/glob"}, true},
