@@ -31,6 +31,7 @@ var layers = []struct {
 }{
 	{"api", []string{"api/source/v1beta1"}, true},
 	{"ground", []string{"internal/fail", "internal/glob"}, true},
+	{"steps", []string{"internal/step"}, false},
 	{"bytes", []string{"internal/blob"}, false},
 	{"trees", []string{"internal/tree"}, true},
 	{"core", []string{
@@ -38,7 +39,7 @@ var layers = []struct {
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
 	{"engine", []string{"internal/build"}, false},
-	{"adapters", []string{"internal/local"}, false},
+	{"adapters", []string{"internal/local", "internal/fetch"}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli"}, false},
 	{"commands", []string{"cmd/weir"}, false},
 }
@@ -56,6 +57,7 @@ var closed = map[string][]string{
 	"api/source/v1beta1": {"k8s.io/apimachinery"},
 	"internal/fail":      {},
 	"internal/glob":      {},
+	"internal/step":      {},
 	"internal/blob":      {},
 	"internal/tree":      {module + "internal/blob"},
 }
