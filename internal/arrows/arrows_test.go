@@ -39,7 +39,7 @@ var layers = []struct {
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
 	{"engine", []string{"internal/build"}, false},
-	{"adapters", []string{"internal/local", "internal/fetch", "internal/store"}, false},
+	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli"}, false},
 	{"commands", []string{"cmd/weir"}, false},
 }
