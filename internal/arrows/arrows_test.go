@@ -42,6 +42,7 @@ var layers = []struct {
 		"pkg/reconciler/internal/pass", "pkg/reconciler",
 	}, false},
 	{"ground", []string{"internal/fail", "internal/glob"}, true},
+	{"steps", []string{"internal/step"}, false},
 	{"bytes", []string{"internal/blob"}, false},
 	{"trees", []string{"internal/tree"}, true},
 	{"core", []string{
@@ -49,7 +50,7 @@ var layers = []struct {
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
 	{"engine", []string{"internal/build"}, false},
-	{"adapters", []string{"internal/local"}, false},
+	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli"}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
 	{"commands", []string{"cmd/weir"}, false},
@@ -68,6 +69,7 @@ var closed = map[string][]string{
 	"api/source/v1beta1": {"k8s.io/apimachinery"},
 	"internal/fail":      {},
 	"internal/glob":      {},
+	"internal/step":      {},
 	"internal/blob":      {},
 	"internal/tree":      {module + "internal/blob"},
 }
