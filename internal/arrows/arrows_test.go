@@ -51,9 +51,10 @@ var layers = []struct {
 	}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
-	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli"}, false},
+	{"controllers", []string{"internal/controller/artifactgenerator"}, false},
+	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
-	{"commands", []string{"cmd/weir"}, false},
+	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
 }
 
 // notPure are the imports that a pure room must do without. The package of a
