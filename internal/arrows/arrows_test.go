@@ -31,7 +31,7 @@ var layers = []struct {
 }{
 	{"api", []string{"api/source/v1beta1"}, true},
 	{"ground", []string{"internal/fail", "internal/glob"}, true},
-	{"steps", []string{"internal/step"}, false},
+	{"shell", []string{"internal/step", "internal/loop"}, false},
 	{"bytes", []string{"internal/blob"}, false},
 	{"trees", []string{"internal/tree"}, true},
 	{"core", []string{
@@ -58,8 +58,12 @@ var closed = map[string][]string{
 	"internal/fail":      {},
 	"internal/glob":      {},
 	"internal/step":      {},
-	"internal/blob":      {},
-	"internal/tree":      {module + "internal/blob"},
+	"internal/loop": {
+		module + "internal/fail", module + "internal/step",
+		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime", "github.com/evanphx/json-patch/v5",
+	},
+	"internal/blob": {},
+	"internal/tree": {module + "internal/blob"},
 }
 
 func TestArrowsPointDown(t *testing.T) {
