@@ -42,7 +42,7 @@ var layers = []struct {
 		"pkg/reconciler/internal/pass", "pkg/reconciler",
 	}, false},
 	{"ground", []string{"internal/fail", "internal/glob"}, true},
-	{"steps", []string{"internal/step"}, false},
+	{"shell", []string{"internal/step", "internal/loop"}, false},
 	{"bytes", []string{"internal/blob"}, false},
 	{"trees", []string{"internal/tree"}, true},
 	{"core", []string{
@@ -71,8 +71,12 @@ var closed = map[string][]string{
 	"internal/fail":      {},
 	"internal/glob":      {},
 	"internal/step":      {},
-	"internal/blob":      {},
-	"internal/tree":      {module + "internal/blob"},
+	"internal/loop": {
+		module + "internal/fail", module + "internal/step",
+		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime", "github.com/evanphx/json-patch/v5",
+	},
+	"internal/blob": {},
+	"internal/tree": {module + "internal/blob"},
 }
 
 // reconciler is what pkg/reconciler may import: operator authors take it into
