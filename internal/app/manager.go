@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/http/pprof"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -27,21 +25,6 @@ import (
 
 // leaderID names the lease; shards have leases of their own.
 const leaderID = "weir-controller-leader-election"
-
-func run(ctx context.Context, c *Config, log logr.Logger) error {
-	ctrl.SetLogger(log)
-	kube, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("finding the cluster: %w", err)
-	}
-	kube.UserAgent = "weir-controller"
-	kube.QPS, kube.Burst = float32(c.QPS), c.Burst
-	mgr, err := newManager(kube, c)
-	if err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
-}
 
 // newManager returns a manager with nothing to manage.
 func newManager(kube *rest.Config, c *Config) (ctrl.Manager, error) {

@@ -1,0 +1,102 @@
+package external
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/weir-dev/weir/api/source/v1beta1"
+)
+
+// Artifact is what an object should say in its status.
+type Artifact struct {
+	Digest, Path, URL, Revision string
+	// Size is in bytes.
+	Size int64
+	// OriginRevision is empty when none is asked for.
+	OriginRevision string
+	Inputs         map[string]apiextensionsv1.JSON
+}
+
+// Tell makes the status of o say what a is, and reports whether it did not say
+// so already. The origin revision is the one that the content came from first:
+// a commit to a monorepo must not touch all of its artifacts.
+func (a *Artifact) Tell(o *sourcev1.ExternalArtifact, now metav1.Time) bool {
+	was := o.Status.DeepCopy()
+	if !a.isIn(was.Artifact) {
+		o.Status.Artifact = a.artifact(now)
+	}
+	if !sameInputs(was.ExportedInputs, a.Inputs) {
+		o.Status.ExportedInputs = exported(a.Inputs)
+	}
+	apimeta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
+		Type: v1beta1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonSucceeded,
+		Message: "Artifact is ready", ObservedGeneration: o.Generation, LastTransitionTime: now,
+	})
+	o.Status.Conditions = slices.DeleteFunc(o.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type != v1beta1.ConditionReady
+	})
+	return !apiequality.Semantic.DeepEqual(was, &o.Status)
+}
+
+func (a *Artifact) artifact(now metav1.Time) *meta.Artifact {
+	out := &meta.Artifact{
+		Digest: a.Digest, Path: a.Path, URL: a.URL, Revision: a.Revision, Size: &a.Size, LastUpdateTime: now,
+	}
+	if a.OriginRevision != "" {
+		out.Metadata = map[string]string{v1beta1.OriginRevisionKey: a.OriginRevision}
+	}
+	return out
+}
+
+// isIn reports whether a status already tells of a.
+func (a *Artifact) isIn(is *meta.Artifact) bool {
+	if is == nil || is.Size == nil {
+		return false
+	}
+	want := a.artifact(is.LastUpdateTime)
+	return is.Digest == want.Digest && is.Path == want.Path && is.URL == want.URL && is.Revision == want.Revision &&
+		*is.Size == *want.Size && slices.Equal(slices.Sorted(maps.Keys(is.Metadata)), slices.Sorted(maps.Keys(want.Metadata)))
+}
+
+func exported(inputs map[string]apiextensionsv1.JSON) map[string]*apiextensionsv1.JSON {
+	if len(inputs) == 0 {
+		return nil
+	}
+	out := make(map[string]*apiextensionsv1.JSON, len(inputs))
+	for name, value := range inputs {
+		out[name] = value.DeepCopy()
+	}
+	return out
+}
+
+// sameInputs compares by meaning: the API server writes JSON in its own way.
+func sameInputs(is map[string]*apiextensionsv1.JSON, want map[string]apiextensionsv1.JSON) bool {
+	return maps.EqualFunc(is, want, func(a *apiextensionsv1.JSON, b apiextensionsv1.JSON) bool {
+		var raw []byte
+		if a != nil {
+			raw = a.Raw
+		}
+		return bytes.Equal(canonical(raw), canonical(b.Raw))
+	})
+}
+
+func canonical(raw []byte) []byte {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(v)
+	if err != nil || bytes.Equal(out, []byte("null")) {
+		return nil
+	}
+	return out
+}
