@@ -3,12 +3,15 @@ package artifactgenerator
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/blob"
 	"github.com/weir-dev/weir/internal/controller/external"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fail"
@@ -85,16 +88,16 @@ func (r *run) readSources(ctx context.Context) error {
 // this process that ended well: not the spec, the sources, the files or the
 // objects.
 func (r *run) unchanged(ctx context.Context) (bool, error) {
-	last, ok := r.memory.of(r.uid())
-	if !ok || !r.pass.Settled || last.digest != r.digest || last.generation != r.generator.Generation ||
+	last := r.ledger.Marked(r.uid())
+	if last == nil || !r.pass.Settled || last.Digest != r.digest || last.Generation != r.generator.Generation ||
 		r.generator.Status.ObservedSourcesDigest != r.digest {
 		return false, nil
 	}
 	live, err := r.published(ctx)
-	if err != nil || len(live) != len(last.versions) {
+	if err != nil || len(live) != len(last.Versions) {
 		return false, err
 	}
-	for k, version := range last.versions {
+	for k, version := range last.Versions {
 		if o := live[k]; o == nil || o.ResourceVersion != version {
 			return false, nil
 		}
@@ -114,6 +117,12 @@ func (r *run) published(ctx context.Context) (map[object.Key]*sourcev1.ExternalA
 		out[external.KeyOf(o.Namespace, o.Name)] = o
 	}
 	return out, nil
+}
+
+// pathOf returns where the file of an entry is in the store.
+func pathOf(e v1beta1.InventoryEntry) string {
+	name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
+	return path.Join(path.Dir(store.Path(name, blob.Digest{})), e.Filename)
 }
 
 // missing returns the entries of the inventory whose files are gone.

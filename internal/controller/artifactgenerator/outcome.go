@@ -12,6 +12,7 @@ import (
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/ledger"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/pkg/reconciler"
@@ -137,7 +138,7 @@ func reasoned(err error) *fail.Error {
 // sweep remembers what a pass that ended well has seen, and tells of files that
 // may have become superfluous.
 func (r *run) sweep(context.Context) error {
-	r.memory.set(r.uid(), settled{generation: r.generator.Generation, digest: r.digest, versions: r.seen})
+	r.ledger.Mark(r.uid(), ledger.Mark{Generation: r.generator.Generation, Digest: r.digest, Versions: r.seen})
 	r.pass.Succeed("reconciliation succeeded, generated %d artifact(s)", len(r.plan.publish))
 	r.Swept()
 	return nil

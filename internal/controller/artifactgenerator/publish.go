@@ -51,7 +51,7 @@ func (r *run) publish(ctx context.Context) error {
 	r.report(said, result)
 	r.generator.Status.Inventory = r.after(before, said, result)
 	r.generator.Status.ObservedSourcesDigest = r.digest
-	r.seen = make(sights, len(said))
+	r.seen = make(map[object.Key]string, len(said))
 	for k, t := range said {
 		r.seen[k] = t.version
 	}

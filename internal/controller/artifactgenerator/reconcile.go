@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/controller/ledger"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/loop"
@@ -20,6 +21,7 @@ import (
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/pkg/reconciler"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
 // Options are what a [Reconciler] works with. All but Build, Recipe, Jitter and
@@ -54,8 +56,7 @@ type Reconciler struct {
 	Options
 
 	objects *reconciler.Reconciler
-	ledger  ledger
-	memory  memory
+	ledger  ledger.Ledger
 	loop    loop.Loop[*v1beta1.ArtifactGenerator]
 }
 
@@ -124,7 +125,7 @@ type run struct {
 	plan      draft                   // by build
 	failures  []build.Failure         // by build and publish
 	announced bool                    // by publish: there is more to do than to repair
-	seen      sights                  // by publish
+	seen      map[object.Key]string   // by publish: versions
 }
 
 // UID is the generator's; it is the owner of what the generator makes.

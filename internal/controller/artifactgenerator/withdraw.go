@@ -43,8 +43,7 @@ func (r *run) withdraw(ctx context.Context) error {
 
 // forget drops what is known of the generator.
 func (r *run) forget(context.Context) error {
-	r.ledger.set(r.uid(), nil)
-	r.memory.forget(r.uid())
+	r.ledger.Forget(r.uid())
 	r.Swept()
 	return nil
 }
