@@ -131,16 +131,18 @@ func (c *controller) startLocked(ctx context.Context, flags []string) error {
 	c.proc, c.group = proc, group
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	err = proc.Await(ctx, func(ctx context.Context) error {
-		_, err := get(ctx, "http://"+c.host+":9440/readyz")
-		return err
-	})
+	err = proc.Await(ctx, c.ready)
 	if err != nil {
 		c.proc = nil
 		_ = group.Stop() // it may say again that the process has ended
 		return fmt.Errorf("starting weir-controller: %w", err)
 	}
 	return nil
+}
+
+func (c *controller) ready(ctx context.Context) error {
+	_, err := get(ctx, "http://"+c.host+":9440/readyz")
+	return err
 }
 
 // stop asks the controller to end, and fails if it does not or has ended
@@ -157,18 +159,20 @@ func (c *controller) stopLocked(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	asked := false
+	seen, asked := false, false
 	err := c.proc.Await(ctx, func(context.Context) error {
-		if !asked { // not before Await has seen it run
+		var err error
+		if seen && !asked {
 			asked = true
-			return errors.Join(errRuns, syscall.Kill(c.group.Pids()[0], syscall.SIGTERM))
+			err = syscall.Kill(c.group.Pids()[0], syscall.SIGTERM)
 		}
-		return errRuns
+		seen = true // from the second call on it has not ended before
+		return errors.Join(errRuns, err)
 	})
 	c.proc = nil
 	_ = c.group.Stop() // it only says that the process has ended
 	var status *exec.ExitError
-	if errors.Is(err, errRuns) || errors.As(err, &status) {
+	if !asked || errors.Is(err, errRuns) || errors.As(err, &status) {
 		return fmt.Errorf("stopping weir-controller: %w", err)
 	}
 	return nil
@@ -187,11 +191,12 @@ func (c *controller) kill() error {
 	return c.group.Stop()
 }
 
-// restore makes the controller run as the Deployment says.
+// restore makes the controller run as the Deployment says. It fails when the
+// controller has ended by itself.
 func (c *controller) restore(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.proc != nil && len(c.flags) == 0 {
+	if c.proc != nil && len(c.flags) == 0 && c.ready(ctx) == nil {
 		return nil
 	}
 	return c.startLocked(ctx, nil)

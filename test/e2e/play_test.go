@@ -23,9 +23,11 @@ func (s *stage) play(t *testing.T, files []string, one bool) {
 			chosen = append(chosen, f)
 		}
 	}
-	if err := s.clear(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() {
+		if err := s.clear(context.Background()); err != nil {
+			t.Errorf("after the scripts: %v", err)
+		}
+	})
 	deadline, _ := t.Deadline()
 	testscript.RunT(theater{t, s, one}, testscript.Params{
 		Files:              chosen,
@@ -68,12 +70,12 @@ func (p theater) Run(name string, f func(testscript.T)) {
 				t.Log(p.stage.explain(prefixOf(name)))
 			}
 			p.stage.sweep(t, prefixOf(name))
-			if p.alone {
-				if err := p.stage.clear(context.Background()); err != nil {
-					t.Errorf("after the script: %v", err)
-				}
-			}
 		})
+		if p.alone {
+			if err := p.stage.clear(t.Context()); err != nil {
+				t.Fatalf("before the script: %v", err)
+			}
+		}
 		f(theater{t, p.stage, p.alone})
 	})
 }
