@@ -34,8 +34,8 @@ func (a *Artifact) Tell(o *sourcev1.ExternalArtifact, now metav1.Time) bool {
 	if !a.isIn(was.Artifact) {
 		o.Status.Artifact = a.artifact(now)
 	}
-	if !sameInputs(was.ExportedInputs, a.Inputs) {
-		o.Status.ExportedInputs = exported(a.Inputs)
+	if inputs := exported(a.Inputs); !sameInputs(was.ExportedInputs, inputs) {
+		o.Status.ExportedInputs = inputs
 	}
 	apimeta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
 		Type: v1beta1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1beta1.ReasonSucceeded,
@@ -67,35 +67,37 @@ func (a *Artifact) isIn(is *meta.Artifact) bool {
 		*is.Size == *want.Size && slices.Equal(slices.Sorted(maps.Keys(is.Metadata)), slices.Sorted(maps.Keys(want.Metadata)))
 }
 
+// exported returns the inputs as the API takes them. Those that are null are
+// left out: the kind does not allow null there, and the API server drops them.
 func exported(inputs map[string]apiextensionsv1.JSON) map[string]*apiextensionsv1.JSON {
-	if len(inputs) == 0 {
-		return nil
-	}
-	out := make(map[string]*apiextensionsv1.JSON, len(inputs))
+	var out map[string]*apiextensionsv1.JSON
 	for name, value := range inputs {
+		if len(canonical(value.Raw)) == 0 {
+			continue
+		}
+		if out == nil {
+			out = make(map[string]*apiextensionsv1.JSON, len(inputs))
+		}
 		out[name] = value.DeepCopy()
 	}
 	return out
 }
 
 // sameInputs compares by meaning: the API server writes JSON in its own way.
-func sameInputs(is map[string]*apiextensionsv1.JSON, want map[string]apiextensionsv1.JSON) bool {
-	return maps.EqualFunc(is, want, func(a *apiextensionsv1.JSON, b apiextensionsv1.JSON) bool {
-		var raw []byte
-		if a != nil {
-			raw = a.Raw
-		}
-		return bytes.Equal(canonical(raw), canonical(b.Raw))
+func sameInputs(is, want map[string]*apiextensionsv1.JSON) bool {
+	return maps.EqualFunc(is, want, func(a, b *apiextensionsv1.JSON) bool {
+		return a != nil && bytes.Equal(canonical(a.Raw), canonical(b.Raw))
 	})
 }
 
+// canonical returns JSON in one of its forms, and nothing for null.
 func canonical(raw []byte) []byte {
 	var v any
 	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return raw
 	}
 	out, err := json.Marshal(v)
-	if err != nil || bytes.Equal(out, []byte("null")) {
+	if err != nil || v == nil {
 		return nil
 	}
 	return out
