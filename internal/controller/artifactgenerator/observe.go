@@ -31,8 +31,11 @@ func (r *run) observe(ctx context.Context) error {
 	if err := unsupported(r.generator); err != nil {
 		return err
 	}
-	if err := r.readSources(ctx); err != nil {
+	if err := r.cycle(ctx); err != nil {
 		return err
+	}
+	if err := r.readSources(ctx); err != nil {
+		return fail.Join(err, r.disclaim(ctx))
 	}
 	r.digest = source.Digest(r.states)
 	same, err := r.unchanged(ctx)

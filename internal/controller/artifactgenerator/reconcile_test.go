@@ -35,7 +35,7 @@ func TestWritesAreCounted(t *testing.T) {
 	t.Parallel()
 	const n = 20
 	w := newWorld(t)
-	w.source("mono", "main@1", apps(n))
+	w.source("main@1", apps(n))
 	w.start()
 	count := func(what string, most, downloads int64, do func()) {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestWritesAreCounted(t *testing.T) {
 	files["apps/a07/k.yaml"] = "changed"
 	before := w.artifact("a07").Status.Artifact.Digest
 	count("one changed", 3, 1, func() {
-		w.source("mono", "main@2", files)
+		w.source("main@2", files)
 		w.until(func() error {
 			if w.artifact("a07").Status.Artifact.Digest == before {
 				return errors.New("not rebuilt")
@@ -72,7 +72,7 @@ func TestWritesAreCounted(t *testing.T) {
 	})
 	count("the same content from another commit", 1, 1, func() {
 		files["unrelated"] = "x"
-		w.source("mono", "main@3", files)
+		w.source("main@3", files)
 	})
 	count("a request", 1, 0, func() {
 		w.annotate("all", v1beta1.AnnotationRequestedAt, "now")
@@ -97,24 +97,24 @@ func TestSourceFailures(t *testing.T) {
 	if m := g.Status.Conditions[0].Message; !strings.Contains(m, "GitRepository/"+w.namespace+"/mono not found") {
 		t.Errorf("message %q", m)
 	}
-	w.source("mono", "main@1", apps(2))
+	w.source("main@1", apps(2))
 	w.ready("all", "True")
 	was := w.artifact("a00").ResourceVersion
-	w.source("mono", "main@2", apps(1))
+	w.source("main@2", apps(1))
 	w.mu.Lock()
 	good := w.balls
 	w.balls = map[string][]byte{}
 	w.mu.Unlock()
 	w.start() // with an empty cache
 	w.ready("all", "False SourceFetchFailed")
-	if w.artifact("a00").ResourceVersion != was || len(w.artifacts()) != 2 {
+	if w.artifact("a00").ResourceVersion != was || len(w.names()) != 2 {
 		t.Error("the artifacts did not stay")
 	}
 	w.mu.Lock()
 	w.balls = good
 	w.mu.Unlock()
 	w.ready("all", "True")
-	if got := w.artifacts(); !slices.Equal(got, []string{"a00"}) {
+	if got := w.names(); !slices.Equal(got, []string{"a00"}) {
 		t.Errorf("artifacts are %q", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestSourceFailures(t *testing.T) {
 func TestFight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source("mono", "main@1", apps(1))
+	w.source("main@1", apps(1))
 	w.start()
 	w.apply("one", each)
 	w.ready("one", "True")
@@ -154,25 +154,25 @@ func TestFight(t *testing.T) {
 func TestPatternThatMatchesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source("mono", "main@1", apps(2))
+	w.source("main@1", apps(2))
 	w.start()
 	w.apply("all", each)
 	w.ready("all", "True")
 	w.apply("all", strings.ReplaceAll(each, "@s/apps/", "@s/aps/"))
 	g := w.ready("all", "False BuildFailed")
-	if m := g.Status.Conditions[0].Message; !strings.Contains(m, "2 artifacts") || len(w.artifacts()) != 2 {
-		t.Errorf("message %q, artifacts %q", m, w.artifacts())
+	if m := g.Status.Conditions[0].Message; !strings.Contains(m, "2 artifacts") || len(w.names()) != 2 {
+		t.Errorf("message %q, artifacts %q", m, w.names())
 	}
 	w.annotate("all", v1beta1.AnnotationPrune, "Force")
 	w.ready("all", "True")
-	if got := w.artifacts(); len(got) != 0 {
+	if got := w.names(); len(got) != 0 {
 		t.Errorf("artifacts are %q", got)
 	}
 	w.apply("all", each)
 	w.ready("all", "True")
-	w.source("mono", "main@2", map[string]string{"README.md": ""})
+	w.source("main@2", map[string]string{"README.md": ""})
 	w.until(func() error {
-		if got := w.artifacts(); len(got) != 0 {
+		if got := w.names(); len(got) != 0 {
 			return fmt.Errorf("artifacts are %q", got)
 		}
 		return nil
@@ -184,7 +184,7 @@ func TestPatternThatMatchesNothing(t *testing.T) {
 func TestEmptyVolume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source("mono", "main@1", apps(3))
+	w.source("main@1", apps(3))
 	w.start()
 	w.apply("all", each)
 	g := w.ready("all", "True")
@@ -208,12 +208,75 @@ func TestEmptyVolume(t *testing.T) {
 	}
 }
 
+// An ExternalArtifact whose file is gone says so when it cannot be made again.
+func TestFileGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source("main@1", apps(1))
+	w.start()
+	w.apply("all", each)
+	w.ready("all", "True")
+	w.quiet()
+	w.end()
+	w.mu.Lock()
+	balls := w.balls
+	w.balls = nil
+	w.mu.Unlock()
+	if err := os.RemoveAll(w.dir); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	w.ready("all", "False SourceFetchFailed")
+	isReady := func(want string) {
+		t.Helper()
+		w.until(func() error {
+			if c := w.artifact("a00").Status.Conditions; len(c) != 1 || string(c[0].Status)+" "+c[0].Reason != want {
+				return fmt.Errorf("conditions %+v, want %s", c, want)
+			}
+			return nil
+		})
+	}
+	isReady("False ArtifactMissing")
+	w.mu.Lock()
+	w.balls = balls
+	w.mu.Unlock()
+	w.ready("all", "True")
+	isReady("True Succeeded")
+}
+
+// Generators that are made of each other are told so, and do not chase each
+// other.
+func TestCycle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source("main@1", apps(1))
+	w.start()
+	spec := func(kind, name, artifact string) string {
+		return fmt.Sprintf(`
+sources: [{alias: s, kind: %s, name: %s}]
+artifacts: [{name: %s, copy: [{from: "@s/", to: "@artifact/x/"}]}]`, kind, name, artifact)
+	}
+	w.apply("a", spec("GitRepository", "mono", "ea-a"))
+	w.apply("b", spec("ExternalArtifact", "ea-a", "ea-b"))
+	w.until(func() error {
+		if !slices.Contains(w.names(), "ea-b") {
+			return errors.New("the chain is not there yet")
+		}
+		return nil
+	})
+	w.apply("a", spec("ExternalArtifact", "ea-b", "ea-a"))
+	w.ready("a", "False ValidationFailed")
+	w.quiet()
+	w.apply("a", spec("GitRepository", "mono", "ea-a"))
+	w.ready("a", "True")
+}
+
 // Inputs of every type survive the API server, but for a null at the top, which
 // the kind does not allow.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source("mono", "main@1", map[string]string{"in.yaml": "i: 3\nf: 1.50\ns: yes please\nn: null\nm: {a: null, b: [1, null]}\n"})
+	w.source("main@1", map[string]string{"in.yaml": "i: 3\nf: 1.50\ns: yes please\nn: null\nm: {a: null, b: [1, null]}\n"})
 	w.start()
 	w.apply("all", `
 sources: [{alias: s, kind: GitRepository, name: mono}]
@@ -241,7 +304,7 @@ artifacts: [{name: art, inputsFrom: "@s/in.yaml", copy: [{from: "@s/**", to: "@a
 func TestEndsBetweenWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source("mono", "main@1", apps(3))
+	w.source("main@1", apps(3))
 	for left := range int64(12) {
 		name := fmt.Sprintf("g%d", left)
 		w.start()
@@ -251,7 +314,7 @@ func TestEndsBetweenWrites(t *testing.T) {
 		w.quiet()
 		w.start()
 		g := w.ready(name, "True")
-		if got := w.artifacts(); len(got) != 3 || len(g.Status.Inventory) != 3 {
+		if got := w.names(); len(got) != 3 || len(g.Status.Inventory) != 3 {
 			t.Errorf("after %d writes: artifacts %q, inventory %+v", left, got, g.Status.Inventory)
 		}
 		// The same at the end of a generator.
@@ -269,7 +332,7 @@ func TestEndsBetweenWrites(t *testing.T) {
 			}
 			return nil
 		})
-		if got := w.artifacts(); len(got) != 0 {
+		if got := w.names(); len(got) != 0 {
 			t.Errorf("after %d writes: artifacts %q are left", left%5, got)
 		}
 	}

@@ -54,6 +54,8 @@ type world struct {
 	namespace string
 	dir       string // of the store
 	sources   *httptest.Server
+	artifacts *httptest.Server
+	disk      atomic.Pointer[store.Disk]
 	traffic   *traffic
 	events    *events
 	stop      func() // nil: not running
@@ -150,6 +152,10 @@ func newWorld(t *testing.T) *world {
 		_, _ = out.Write(data)
 	}))
 	t.Cleanup(w.sources.Close)
+	w.artifacts = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		serve.Handler(w.disk.Load()).ServeHTTP(out, r)
+	}))
+	t.Cleanup(w.artifacts.Close)
 	t.Cleanup(func() { w.end() })
 	return w
 }
@@ -187,10 +193,11 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.disk.Store(disk)
 	w.traffic.left.Store(-1)
 	r := artifactgenerator.New(artifactgenerator.Options{
 		Client: mgr.GetClient(), Direct: direct, Events: w.events, Fetch: fetch.New(fetch.Options{Retries: -1, Wait: 100 * time.Millisecond}),
-		Store: disk, URL: func(p string) string { return serve.URL("artifacts", p) }, Swept: func() {}, Wait: 100 * time.Millisecond,
+		Store: disk, URL: func(p string) string { return serve.URL(w.artifacts.URL, p) }, Swept: func() {}, Wait: 100 * time.Millisecond,
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	err = r.Watch(ctx, mgr, make(chan event.GenericEvent), controller.Options{
@@ -218,9 +225,10 @@ func (w *world) end() {
 	}
 }
 
-// source publishes files as the artifact of a GitRepository.
-func (w *world) source(name, revision string, files map[string]string) {
+// source publishes files as the artifact of the GitRepository mono.
+func (w *world) source(revision string, files map[string]string) {
 	w.t.Helper()
+	const name = "mono"
 	data := tarball(w.t, files)
 	path := fmt.Sprintf("/%x.tar.gz", sha256.Sum256(data))
 	w.mu.Lock()
@@ -305,8 +313,8 @@ func (w *world) artifact(name string) *sourcev1.ExternalArtifact {
 	return o
 }
 
-// artifacts returns the names of all ExternalArtifacts.
-func (w *world) artifacts() []string {
+// names returns the names of all ExternalArtifacts.
+func (w *world) names() []string {
 	w.t.Helper()
 	var list sourcev1.ExternalArtifactList
 	if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {

@@ -47,6 +47,18 @@ func (a *Artifact) Tell(o *sourcev1.ExternalArtifact, now metav1.Time) bool {
 	return !apiequality.Semantic.DeepEqual(was, &o.Status)
 }
 
+// ReasonMissing is that of an object whose file is gone.
+const ReasonMissing = "ArtifactMissing"
+
+// Disclaim makes the status of o say that its file is gone, and reports whether
+// it did not say so already. The artifact stays in it: nothing else has changed.
+func Disclaim(o *sourcev1.ExternalArtifact, now metav1.Time) bool {
+	return apimeta.SetStatusCondition(&o.Status.Conditions, metav1.Condition{
+		Type: v1beta1.ConditionReady, Status: metav1.ConditionFalse, Reason: ReasonMissing,
+		Message: "the file of the artifact is gone and is being made again", ObservedGeneration: o.Generation, LastTransitionTime: now,
+	})
+}
+
 func (a *Artifact) artifact(now metav1.Time) *meta.Artifact {
 	out := &meta.Artifact{
 		Digest: a.Digest, Path: a.Path, URL: a.URL, Revision: a.Revision, Size: &a.Size, LastUpdateTime: now,
