@@ -59,11 +59,12 @@ fuzz: ## run every fuzz test for FUZZTIME
 generate: $(TOOLS)/controller-gen $(TOOLS)/jsonschema ## regenerate deep copies, CRDs and schemas
 	$(TOOLS)/controller-gen object crd paths=./api/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen object paths=./examples/operator
+	$(TOOLS)/controller-gen crd:maxDescLen=0 paths=github.com/fluxcd/source-controller/api/v1 output:crd:dir=test/e2e/testdata/crds
 	$(TOOLS)/jsonschema -dir api/source/v1beta1 -type NamespaceMetadata > docs/namespacemetadata-v1beta1.json
 
 # Generated files are compared with copies and not with the index, so that it
 # also tells about files that are not committed yet.
-GENERATED = $(shell find api config/crd examples -name 'zz_*' -o -path 'config/crd/*_*.yaml') docs/namespacemetadata-v1beta1.json
+GENERATED = $(shell find api config/crd examples test/e2e/testdata/crds -name 'zz_*' -o -path '*/crd*/*_*.yaml') docs/namespacemetadata-v1beta1.json
 .PHONY: verify-generate
 verify-generate:
 	@before=$$(sha256sum $(GENERATED)); $(MAKE) --no-print-directory generate; \

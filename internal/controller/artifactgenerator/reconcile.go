@@ -1,0 +1,132 @@
+// Package artifactgenerator reconciles ArtifactGenerators: sources in, stored
+// artifacts and the ExternalArtifacts that stand for them out. What is built of
+// what is decided in package build; this one fetches, stores and publishes.
+package artifactgenerator
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/controller/ledger"
+	"github.com/weir-dev/weir/internal/controller/source"
+	"github.com/weir-dev/weir/internal/fetch"
+	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/recipe"
+	"github.com/weir-dev/weir/internal/step"
+	"github.com/weir-dev/weir/internal/store"
+	"github.com/weir-dev/weir/pkg/reconciler"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
+)
+
+// Options are what a [Reconciler] works with. All but Build, Recipe, Jitter and
+// Observe must be set.
+type Options struct {
+	// Client reads generators, sources and ExternalArtifacts from a cache that
+	// sees its own writes.
+	Client client.Client
+	// Direct reads from the API server; its writes are those to specs of
+	// ExternalArtifacts.
+	Direct client.Client
+	Events loop.Events
+	Fetch  *fetch.Cache
+	Store  store.Store
+	// URL returns where consumers find a path of the store.
+	URL func(path string) string
+	// Swept is told that files may have become superfluous. It must not block.
+	Swept func()
+
+	// Wait is how long a missing source is waited for; zero means
+	// [fetch.DefaultWait].
+	Wait   time.Duration
+	Recipe recipe.Options
+	Build  build.Options
+	// Jitter spreads intervals, and Observe sees each step; see [loop.Loop].
+	Jitter  func(time.Duration) time.Duration
+	Observe func(name string, took time.Duration, err error)
+}
+
+// Reconciler makes passes over generators, see [New].
+type Reconciler struct {
+	Options
+
+	objects *reconciler.Reconciler
+	ledger  ledger.Ledger
+	loop    loop.Loop[*v1beta1.ArtifactGenerator]
+}
+
+var _ reconcile.Reconciler = (*Reconciler)(nil)
+
+// New returns a reconciler that watches nothing yet.
+func New(o Options) *Reconciler {
+	if o.Wait == 0 {
+		o.Wait = fetch.DefaultWait
+	}
+	r := &Reconciler{Options: o, objects: newObjects(o)}
+	r.loop = loop.Loop[*v1beta1.ArtifactGenerator]{
+		Kind: loop.Kind[*v1beta1.ArtifactGenerator]{
+			New:       func() *v1beta1.ArtifactGenerator { return &v1beta1.ArtifactGenerator{} },
+			Finalizer: v1beta1.Finalizer,
+			Handled:   func(g *v1beta1.ArtifactGenerator) *string { return &g.Status.LastHandledReconcileAt },
+			Interval:  (*v1beta1.ArtifactGenerator).Interval,
+			Suspended: (*v1beta1.ArtifactGenerator).IsDisabled,
+			Steps:     r.steps,
+			Finalize:  r.finalize,
+		},
+		Client: o.Client, Live: o.Direct, Events: o.Events, Jitter: o.Jitter, Observe: o.Observe,
+	}
+	return r
+}
+
+// Reconcile makes one pass over a generator. It implements
+// [reconcile.Reconciler].
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	// The sources that a pass has in use are given back when it ends.
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	return r.loop.Reconcile(ctx, req)
+}
+
+func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
+	run := &run{Reconciler: r, generator: g, pass: p}
+	return []step.Step{
+		step.Of("observe", run.observe), // the spec and the sources; nothing is new: done
+		step.Of("fetch", run.fetch),     // sources into trees
+		step.Of("build", run.build),     // trees into artifacts, and what is to go
+		step.Of("publish", run.publish), // artifacts into the store and into ExternalArtifacts
+		step.Of("sweep", run.sweep),     // remember what was seen, and tell of superfluous files
+	}
+}
+
+func (r *Reconciler) finalize(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
+	run := &run{Reconciler: r, generator: g, pass: p}
+	return []step.Step{
+		step.Of("withdraw", run.withdraw), // delete the ExternalArtifacts that are still ours
+		step.Of("forget", run.forget),
+	}
+}
+
+// run is one pass over one generator.
+type run struct {
+	*Reconciler
+
+	generator *v1beta1.ArtifactGenerator
+	pass      *loop.Pass
+
+	recipe    *recipe.Recipe          // by observe
+	states    map[string]source.State // by observe, by alias
+	digest    string                  // by observe, of the states
+	sources   map[string]build.Source // by fetch, by alias
+	plan      draft                   // by build
+	failures  []build.Failure         // by build and publish
+	announced bool                    // by publish: there is more to do than to repair
+	seen      map[object.Key]string   // by publish: versions
+}
+
+// UID is the generator's; it is the owner of what the generator makes.
+func (r *run) uid() types.UID { return r.generator.UID }

@@ -1,0 +1,371 @@
+package artifactgenerator_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
+	"github.com/weir-dev/weir/internal/fetch"
+	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/serve"
+	"github.com/weir-dev/weir/internal/store"
+)
+
+// world is a namespace of a cluster in which the reconciler runs, with a server
+// of sources and a store.
+type world struct {
+	t         *testing.T
+	config    *rest.Config
+	client    client.Client
+	namespace string
+	dir       string // of the store
+	sources   *httptest.Server
+	artifacts *httptest.Server
+	disk      atomic.Pointer[store.Disk]
+	traffic   *traffic
+	events    *events
+	stop      func() // nil: not running
+
+	mu    sync.Mutex
+	balls map[string][]byte // guarded by mu
+}
+
+// traffic counts requests that change something, and may refuse them.
+type traffic struct {
+	writes atomic.Int64
+	// left is how many more writes pass; negative: all.
+	left atomic.Int64
+	// downloads is how many tarballs were asked for.
+	downloads atomic.Int64
+}
+
+// connection is traffic over one transport.
+type connection struct {
+	*traffic
+	next http.RoundTripper
+}
+
+func (f connection) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet {
+		if f.left.Load() == 0 {
+			return nil, errors.New("the process has ended")
+		}
+		if f.left.Load() > 0 {
+			f.left.Add(-1)
+		}
+		f.writes.Add(1)
+	}
+	return f.next.RoundTrip(r)
+}
+
+// events keeps the events of a world.
+type events struct {
+	mu  sync.Mutex
+	all []string // guarded by mu
+}
+
+func (e *events) Record(about client.Object, ev loop.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, fmt.Sprintf("%s %s: %s", about.GetName(), ev.Reason, ev.Message))
+}
+
+func (e *events) matching(text string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := 0
+	for _, ev := range e.all {
+		if strings.Contains(ev, text) {
+			n++
+		}
+	}
+	return n
+}
+
+var installed sync.Once
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	cluster := shared.Cluster(t)
+	installed.Do(func() {
+		_, err := envtest.InstallCRDs(cluster.Admin(), envtest.CRDInstallOptions{Paths: []string{
+			"../../../config/crd/source.extensions.fluxcd.io_artifactgenerators.yaml", "../../../test/e2e/testdata/crds",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	w := &world{
+		t: t, config: cluster.Admin(), namespace: cluster.Namespace(t), dir: t.TempDir(),
+		balls: map[string][]byte{}, events: &events{},
+	}
+	w.traffic = &traffic{}
+	w.traffic.left.Store(-1)
+	w.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return connection{w.traffic, next} })
+	var err error
+	if w.client, err = client.New(cluster.Admin(), client.Options{Scheme: scheme(t)}); err != nil {
+		t.Fatal(err)
+	}
+	w.sources = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		data, ok := w.balls[r.URL.Path]
+		w.mu.Unlock()
+		w.traffic.downloads.Add(1)
+		if !ok {
+			http.NotFound(out, r)
+			return
+		}
+		_, _ = out.Write(data)
+	}))
+	t.Cleanup(w.sources.Close)
+	w.artifacts = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		serve.Handler(w.disk.Load()).ServeHTTP(out, r)
+	}))
+	t.Cleanup(w.artifacts.Close)
+	t.Cleanup(func() { w.end() })
+	return w
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, v1beta1.AddToScheme} {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// start runs the reconciler with an empty memory, as after a restart.
+func (w *world) start() {
+	w.t.Helper()
+	w.end()
+	s := scheme(w.t)
+	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
+		Scheme:  s,
+		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+		Client:  client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	direct, err := client.New(w.config, client.Options{Scheme: s, Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	disk, err := store.OpenDisk(w.dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.disk.Store(disk)
+	w.traffic.left.Store(-1)
+	r := artifactgenerator.New(artifactgenerator.Options{
+		Client: mgr.GetClient(), Direct: direct, Events: w.events, Fetch: fetch.New(fetch.Options{Retries: -1, Wait: 100 * time.Millisecond}),
+		Store: disk, URL: func(p string) string { return serve.URL(w.artifacts.URL, p) }, Swept: func() {}, Wait: 100 * time.Millisecond,
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	err = r.Watch(ctx, mgr, make(chan event.GenericEvent), controller.Options{
+		SkipNameValidation: ptr.To(true),
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 200*time.Millisecond),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Error(err)
+		}
+		_ = disk.Close()
+	}
+}
+
+func (w *world) end() {
+	if w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
+}
+
+// source publishes files as the artifact of the GitRepository mono.
+func (w *world) source(revision string, files map[string]string) {
+	w.t.Helper()
+	const name = "mono"
+	data := tarball(w.t, files)
+	path := fmt.Sprintf("/%x.tar.gz", sha256.Sum256(data))
+	w.mu.Lock()
+	w.balls[path] = data
+	w.mu.Unlock()
+	o := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	o.Spec.URL, o.Spec.Interval.Duration = "https://example.com/"+name, time.Hour
+	if err := client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), o)); err != nil {
+		w.t.Fatal(err)
+	}
+	w.get(o)
+	o.Status.Artifact = &meta.Artifact{
+		Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Path: path, URL: w.sources.URL + path, Revision: revision, LastUpdateTime: metav1.Now(),
+	}
+	if err := w.client.Status().Update(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func tarball(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zw := gzip.NewWriter(&out)
+	tw := tar.NewWriter(zw)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		h := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}
+		if err := errors.Join(tw.WriteHeader(h), func() error { _, err := tw.Write([]byte(files[name])); return err }()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(tw.Close(), zw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// apply creates or changes a generator by its spec.
+func (w *world) apply(name, spec string) {
+	w.t.Helper()
+	g := &v1beta1.ArtifactGenerator{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	_, err := ctrl.CreateOrUpdate(w.t.Context(), w.client, g, func() error {
+		g.Spec = v1beta1.ArtifactGeneratorSpec{}
+		return yaml.UnmarshalStrict([]byte(spec), &g.Spec)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// annotate sets an annotation of a generator.
+func (w *world) annotate(name, key, value string) {
+	w.t.Helper()
+	g := w.generator(name)
+	was := g.DeepCopy()
+	if g.Annotations == nil {
+		g.Annotations = map[string]string{}
+	}
+	g.Annotations[key] = value
+	if err := w.client.Patch(w.t.Context(), g, client.MergeFrom(was)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) get(o client.Object) {
+	w.t.Helper()
+	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) generator(name string) *v1beta1.ArtifactGenerator {
+	w.t.Helper()
+	g := &v1beta1.ArtifactGenerator{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	w.get(g)
+	return g
+}
+
+func (w *world) artifact(name string) *sourcev1.ExternalArtifact {
+	w.t.Helper()
+	o := &sourcev1.ExternalArtifact{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	w.get(o)
+	return o
+}
+
+// names returns the names of all ExternalArtifacts.
+func (w *world) names() []string {
+	w.t.Helper()
+	var list sourcev1.ExternalArtifactList
+	if err := w.client.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, list.Items[i].Name)
+	}
+	return out
+}
+
+// ready waits until the generator is as ready as wanted, such as "True" or
+// "False BuildFailed", for its present generation and source.
+func (w *world) ready(name, want string) *v1beta1.ArtifactGenerator {
+	w.t.Helper()
+	var g *v1beta1.ArtifactGenerator
+	w.until(func() error {
+		g = w.generator(name)
+		c := apimeta.FindStatusCondition(g.Status.Conditions, "Ready")
+		if c == nil || c.ObservedGeneration != g.Generation || !strings.HasPrefix(string(c.Status)+" "+c.Reason, want) {
+			return fmt.Errorf("conditions are %+v, want %s", g.Status.Conditions, want)
+		}
+		return nil
+	})
+	return g
+}
+
+// until waits until check returns nil.
+func (w *world) until(check func() error) {
+	w.t.Helper()
+	var err error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	w.t.Fatal(err)
+}
+
+// quiet waits until nothing is written or downloaded for a while.
+func (w *world) quiet() {
+	w.t.Helper()
+	last, since := int64(-1), time.Now()
+	w.until(func() error {
+		if n := w.traffic.writes.Load() + w.traffic.downloads.Load(); n != last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) < 700*time.Millisecond {
+			return errors.New("something is still written")
+		}
+		return nil
+	})
+}

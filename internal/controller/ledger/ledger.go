@@ -1,0 +1,109 @@
+// Package ledger is what a process knows of the objects of generators beyond
+// what their statuses say. All of it may be lost: a status names every object
+// before it is created, and the rest spares requests and tells a fight over an
+// object, which a restart may begin once more.
+package ledger
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
+)
+
+// Ledger has a page for each generator. The zero value is empty; concurrent use
+// is safe.
+type Ledger struct {
+	mu    sync.Mutex
+	pages map[types.UID]*page
+}
+
+type page struct {
+	items map[object.Key]inventory.Item
+	mark  *Mark
+}
+
+// Mark is what a pass that ended well has seen. It does not change.
+type Mark struct {
+	// Generation is that of the generator, Digest that of its sources.
+	Generation int64
+	Digest     string
+	// Versions are the resource versions at which objects were as wanted.
+	Versions map[object.Key]string
+}
+
+// on calls f with the page of a generator.
+func (l *Ledger) on(uid types.UID, f func(*page)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pages == nil {
+		l.pages = map[types.UID]*page{}
+	}
+	if l.pages[uid] == nil {
+		l.pages[uid] = &page{items: map[object.Key]inventory.Item{}}
+	}
+	f(l.pages[uid])
+}
+
+// Mark notes what a pass has seen.
+func (l *Ledger) Mark(uid types.UID, m Mark) { l.on(uid, func(p *page) { p.mark = &m }) }
+
+// Marked returns the last mark, nil when there is none.
+func (l *Ledger) Marked(uid types.UID) (m *Mark) {
+	l.on(uid, func(p *page) { m = p.mark })
+	return m
+}
+
+// Forget drops the page of a generator.
+func (l *Ledger) Forget(uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pages, uid)
+}
+
+// Book is the inventory of one generator, without what is to be left alone.
+type Book struct {
+	ledger *Ledger
+	uid    types.UID
+	keep   map[object.Key]bool
+}
+
+var _ inventory.Store = (*Book)(nil)
+
+// Open returns the inventory of the generator: what is known, and the objects
+// at keys in a version of their kind, of which nothing is known but that they
+// may be there. Those in keep are neither written nor removed.
+func (l *Ledger) Open(uid types.UID, version string, keys []object.Key, keep map[object.Key]bool) *Book {
+	l.on(uid, func(p *page) {
+		for _, k := range keys {
+			if _, ok := p.items[k]; !ok {
+				p.items[k] = inventory.Item{Key: k, Version: version, State: inventory.Intended}
+			}
+		}
+	})
+	return &Book{l, uid, keep}
+}
+
+// Load implements [inventory.Store].
+func (b *Book) Load(context.Context, string) (inventory.Inventory, error) {
+	var items map[object.Key]inventory.Item
+	b.ledger.on(b.uid, func(p *page) { items = maps.Clone(p.items) })
+	maps.DeleteFunc(items, func(k object.Key, _ inventory.Item) bool { return b.keep[k] })
+	return inventory.New("", slices.Collect(maps.Values(items))), nil
+}
+
+// Commit implements [inventory.Store].
+func (b *Book) Commit(_ context.Context, _ string, c inventory.Change) (string, error) {
+	b.ledger.on(b.uid, func(p *page) {
+		maps.DeleteFunc(p.items, func(k object.Key, _ inventory.Item) bool { return !b.keep[k] })
+		for _, it := range c.Next.Items {
+			p.items[it.Key] = it
+		}
+	})
+	return "", nil
+}

@@ -1,0 +1,224 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/weir-dev/weir/internal/step"
+)
+
+// grace is how long the last write may take after the time for the pass ran
+// out: what was done must be known to the next one.
+const grace = 10 * time.Second
+
+// Pass is what the steps of one pass tell the loop, and the other way round.
+type Pass struct {
+	// Settled reports whether the last pass over this generation came to its
+	// end with success. If not, whatever it began must be taken up again, even
+	// when all looks as if nothing had changed.
+	Settled bool
+	// Requested reports whether somebody asked for this pass.
+	Requested bool
+
+	begun   bool
+	begin   func(ctx context.Context, message string) error
+	message string
+}
+
+// Begin says that real work starts: it writes the status as the steps have
+// made it so far, such as an inventory of what they are about to create, and
+// that the object is being worked on. Once it succeeded further calls do
+// nothing. The steps return its error: nothing may be changed before this is
+// known.
+func (p *Pass) Begin(ctx context.Context, message string) error {
+	if p.begun {
+		return nil
+	}
+	if err := p.begin(ctx, message); err != nil {
+		return err
+	}
+	p.begun = true
+	return nil
+}
+
+// Succeed sets the message for the case that the pass ends with success.
+// Without one, that of the last success stays.
+func (p *Pass) Succeed(format string, args ...any) { p.message = fmt.Sprintf(format, args...) }
+
+// run is one pass over one object.
+type run[T Object] struct {
+	*Loop[T]
+	pass Pass
+
+	obj       T                  // what the steps see and change
+	was       []metav1.Condition // at the beginning
+	requested string
+
+	// What the API server is known to have.
+	version string
+	status  []byte
+}
+
+func newRun[T Object](l *Loop[T], obj T) (*run[T], error) {
+	status, err := statusOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	r := &run[T]{
+		Loop: l, obj: obj, was: obj.GetConditions(), requested: obj.GetAnnotations()[requestedAt],
+		version: obj.GetResourceVersion(), status: status,
+	}
+	r.pass = Pass{
+		Settled:   isSettled(r.was, obj.GetGeneration()),
+		Requested: r.requested != "" && r.requested != *l.Kind.Handled(obj),
+		begin:     r.begin,
+	}
+	return r, nil
+}
+
+func (r *run[T]) deleting() bool { return !r.obj.GetDeletionTimestamp().IsZero() }
+
+func (r *run[T]) begin(ctx context.Context, message string) error {
+	r.obj.SetConditions(announce(r.was, r.obj.GetGeneration(), message, r.pass.Requested))
+	return r.writeStatus(ctx, false)
+}
+
+// suspended acknowledges requests, so that nobody waits for an answer, and
+// touches nothing else. What resumes the object also wakes it.
+func (r *run[T]) suspended(ctx context.Context) (reconcile.Result, error) {
+	r.acknowledge()
+	err := r.writeStatus(ctx, true)
+	return r.queue(ctx, ending{}, err)
+}
+
+func (r *run[T]) acknowledge() {
+	if r.requested != "" {
+		*r.Kind.Handled(r.obj) = r.requested
+	}
+}
+
+// finalize removes what the object stands for and lets it go.
+func (r *run[T]) finalize(ctx context.Context) (reconcile.Result, error) {
+	if err := r.work(ctx, r.Kind.Finalize); err != nil {
+		return r.end(ctx, err)
+	}
+	err := r.setFinalizer(ctx, false)
+	return r.queue(ctx, ending{}, err)
+}
+
+// work runs the steps. A panic of theirs is an error like others.
+func (r *run[T]) work(ctx context.Context, steps func(T, *Pass) []step.Step) (err error) {
+	if steps == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			log.FromContext(ctx).Error(nil, "panic", "panic", v, "stack", string(debug.Stack()))
+			what, _, _ := strings.Cut(fmt.Sprint(v), "\n")
+			err = fmt.Errorf("internal error: %s", what)
+		}
+	}()
+	return step.Runner{Observe: r.Observe}.Run(ctx, steps(r.obj, &r.pass)...)
+}
+
+// end makes the error of the steps known: to users by the status, in one
+// write, and by an event; to the queue; and to the log.
+func (r *run[T]) end(ctx context.Context, err error) (reconcile.Result, error) {
+	e := decide(err, facts{
+		message:     r.success(),
+		interval:    r.interval(r.obj),
+		deleting:    r.deleting(),
+		interrupted: errors.Is(ctx.Err(), context.Canceled),
+		conflicts:   r.inARow(client.ObjectKeyFromObject(r.obj)),
+	})
+	if !e.unfinished {
+		r.obj.SetConditions(e.conditions(r.obj.GetConditions(), r.obj.GetGeneration()))
+		r.acknowledge()
+	}
+	// What a pass without an end meant to do, but did not begin, is not written.
+	if r.pass.begun || !e.unfinished {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		if err := r.writeStatus(last, true); err != nil {
+			return r.queue(ctx, e, err)
+		}
+	}
+	r.tell(ctx, e, err)
+	return r.queue(ctx, e, nil)
+}
+
+// success returns the message of a pass that ends with success.
+func (r *run[T]) success() string {
+	is := meta.FindStatusCondition(r.was, ready)
+	switch {
+	case r.pass.message != "":
+		return r.pass.message
+	case r.pass.Settled:
+		return is.Message
+	default:
+		return "reconciliation succeeded"
+	}
+}
+
+// tell records an event when the end is news, and logs it.
+func (r *run[T]) tell(ctx context.Context, e ending, err error) {
+	logger := log.FromContext(ctx)
+	news := r.pass.begun || !r.pass.Settled
+	switch {
+	case e.unfinished:
+		logger.V(1).Info("the pass will be made again", "cause", err.Error())
+		return
+	case err == nil:
+		logger.Info(e.message)
+	default:
+		if e.err == nil { // The queue logs what it gets.
+			logger.Info("not reconciled", "reason", e.reason, "stalled", e.stalled, "cause", named(err).Error())
+		}
+		news = !r.hadFailed(e)
+	}
+	if news && r.Events != nil {
+		r.Events.Record(r.obj, Event{Warning: err != nil, Reason: e.reason, Message: bounded(e.message)})
+	}
+}
+
+// hadFailed reports whether the pass before ended like this one.
+func (r *run[T]) hadFailed(e ending) bool {
+	is := meta.FindStatusCondition(r.was, ready)
+	return is != nil && is.Status == metav1.ConditionFalse && is.ObservedGeneration == r.obj.GetGeneration() &&
+		is.Reason == e.reason && is.Message == bounded(e.message)
+}
+
+// queue says when the next pass is, or how the queue learns that it should
+// back off. The error is that of the last write.
+func (r *run[T]) queue(ctx context.Context, e ending, err error) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(r.obj)
+	if isConflict(err) && r.inARow(key) < maxConflicts {
+		log.FromContext(ctx).V(1).Info("the pass will be made again", "cause", err.Error())
+		e = ending{unfinished: true, after: pause}
+	} else if err != nil {
+		e = ending{err: client.IgnoreNotFound(err)}
+	}
+	r.conflicted(key, e.unfinished && e.err == nil)
+	if e.err != nil {
+		return reconcile.Result{}, named(e.err)
+	}
+	return reconcile.Result{RequeueAfter: e.after}, nil
+}
+
+// named puts the name of the step before the message, for the log.
+func named(err error) error {
+	if at, ok := errors.AsType[*step.Error](err); ok {
+		return fmt.Errorf("%s: %w", at.Step, err)
+	}
+	return err
+}

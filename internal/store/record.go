@@ -1,0 +1,92 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// A record is a small file beside each tarball that holds the tarball's digest
+// and size as they were when it was packed. With it a restart costs no reading,
+// and a damaged tarball is never taken for a good one, as it would be if its
+// digest were computed anew. The record is on disk before its tarball has a
+// name: whatever ends the program in between, a tarball without a record, or
+// with another size, is none.
+const recordFormat = "sha256:%s %d\n"
+
+// recordOf returns the path of the record of the tarball at file, and
+// tarballOf its inverse for names of files, which is empty for other names.
+func recordOf(file string) string {
+	return path.Join(path.Dir(file), "."+strings.TrimSuffix(path.Base(file), suffix)+".sum")
+}
+
+func tarballOf(base string) string {
+	content := strings.TrimSuffix(strings.TrimPrefix(base, "."), ".sum")
+	if file := content + suffix; isTarball(file) && recordOf(file) == base {
+		return file
+	}
+	return ""
+}
+
+func (a Artifact) record() []byte { return fmt.Appendf(nil, recordFormat, a.Digest, a.Size) }
+
+// recorded returns what the record of the tarball at file says. It wraps
+// [fs.ErrNotExist] when there is no whole record.
+func (d *Disk) recorded(file string) (Artifact, error) {
+	data, err := d.root.ReadFile(recordOf(file))
+	if err != nil {
+		return Artifact{}, cause(err)
+	}
+	a := Artifact{Path: file}
+	var digest string
+	_, err = fmt.Sscanf(string(data), recordFormat, &digest, &a.Size)
+	if err == nil {
+		a.Digest, err = parseDigest(digest)
+	}
+	if err != nil || string(a.record()) != string(data) {
+		return Artifact{}, fmt.Errorf("a torn record: %w", fs.ErrNotExist)
+	}
+	return a, nil
+}
+
+// Open implements [Store]. It follows no links.
+func (d *Disk) Open(file string) (*File, error) {
+	if _, err := nameOf(file); err != nil {
+		return nil, err
+	}
+	f, err := d.open(file)
+	if err != nil {
+		return nil, fmt.Errorf("artifact %q: %w", file, err)
+	}
+	return f, nil
+}
+
+func (d *Disk) open(file string) (*File, error) {
+	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
+		if at, err := d.root.Lstat(dir); err == nil && !at.IsDir() {
+			return nil, fmt.Errorf("%q is no directory: %w", dir, fs.ErrNotExist)
+		}
+	}
+	// Looked at before it is opened, for opening a pipe waits.
+	seen, err := d.root.Lstat(file)
+	if err != nil {
+		return nil, cause(err)
+	}
+	a, err := d.recorded(file)
+	if err != nil {
+		return nil, err
+	}
+	if !seen.Mode().IsRegular() || seen.Size() != a.Size {
+		return nil, fmt.Errorf("not what was recorded: %w", fs.ErrNotExist)
+	}
+	f, err := d.root.Open(file)
+	if err != nil {
+		return nil, cause(err)
+	}
+	return &File{f, a}, nil
+}
+
+// isAbsent reports whether err tells that an artifact has to be packed.
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,95 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// download replaces the directory by the content of an ExternalArtifact, which
+// must be what its status says and nothing but directories and files.
+func download(ctx context.Context, c client.Client, of types.NamespacedName, dir string) error {
+	o := object("ExternalArtifact", of.Namespace, of.Name)
+	if err := c.Get(ctx, of, o); err != nil {
+		return err
+	}
+	artifact, _, err := unstructured.NestedMap(o.Object, "status", "artifact")
+	if err != nil {
+		return err
+	}
+	if artifact == nil {
+		return fmt.Errorf("ExternalArtifact %q has no artifact", of)
+	}
+	url, _ := artifact["url"].(string)
+	data, err := get(ctx, url)
+	if err != nil {
+		return err
+	}
+	if digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); digest != artifact["digest"] {
+		return fmt.Errorf("%q has digest %q, want %q", url, digest, artifact["digest"])
+	}
+	if size, ok := artifact["size"]; ok && size != int64(len(data)) {
+		return fmt.Errorf("%q has %d bytes, want %v", url, len(data), size)
+	}
+	if err := unpack(data, dir); err != nil {
+		return fmt.Errorf("unpacking %q: %w", url, err)
+	}
+	return nil
+}
+
+// unpack replaces the directory by the content of a tar.gz.
+func unpack(data []byte, dir string) error {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	for r := tar.NewReader(zip); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := write(root, h, r); err != nil {
+			return err
+		}
+	}
+}
+
+func write(root *os.Root, h *tar.Header, r io.Reader) error {
+	mode := h.FileInfo().Mode()
+	switch {
+	case mode.IsDir():
+		return root.MkdirAll(path.Clean(h.Name), 0o755)
+	case !mode.IsRegular():
+		return fmt.Errorf("%q is no file", h.Name)
+	}
+	if err := root.MkdirAll(path.Dir(h.Name), 0o755); err != nil {
+		return err
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return root.WriteFile(h.Name, data, mode.Perm())
+}

@@ -1,0 +1,79 @@
+// Package e2e_test plays scripts on a cluster in which weir-controller runs,
+// as the ServiceAccount and with the rights and flags that config/ gives it.
+// Scripts say what users see; what a function does is tested beside it.
+//
+// The package's own scripts are in testdata. WEIR_E2E_SCRIPTS names a folder
+// with more, of which those count that acceptance.txt lists. A script's names
+// of objects start with the part of its file's name before the first dash, so
+// that scripts can be played side by side on one cluster.
+//
+// Beside the commands of testscript, exec kubectl … and exec weir …, with
+// KUBECONFIG being cluster-admin's, a script has these, negated by a first !:
+//
+//	source KIND NS/NAME DIR [REVISION [ORIGIN]]
+//		publishes DIR as the artifact of a source, which is made when missing
+//	artifact NS/NAME DIR
+//		replaces DIR by the verified content of an ExternalArtifact
+//	eventually [-t 60s] [-match REGEX] [-not REGEX] PROGRAM ARG…
+//		runs the program until it succeeds and prints what is wanted
+//	never [-t 5s] [-match REGEX] [-not REGEX] PROGRAM ARG…
+//		fails as soon as it does
+//	settle
+//		waits until the controller has had nothing to do for a second
+//	writes reset
+//	writes -max N [-ns NS]
+//		fails when the controller, or who it impersonated, has written more
+//		than N times since the reset or the script's start
+//	controller start [FLAG…]
+//	controller stop
+//	controller kill
+//		(re)starts weir-controller with more flags, ends it by SIGTERM, or by
+//		SIGKILL; after the script it runs as before
+//
+// WEIR_E2E_RACE=1 builds weir-controller with the race detector.
+//
+// The package is larger than others because it is a program of its own, with a
+// file for each of its nouns.
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/rogpeppe/go-internal/testscript"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/weir-dev/weir/internal/testcluster"
+)
+
+var shared testcluster.Shared
+
+// tests is the tests as testscript runs them, with the cluster around them.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	flag.Parse()
+	log.SetLogger(logr.Discard()) // else the client's complains
+	// Scripts wait most of the time.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+	return shared.Run(t.m)
+}
+
+func TestMain(m *testing.M) {
+	testscript.Main(tests{m}, map[string]func(){
+		"eventually": func() { os.Exit(eventually(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+		"never":      func() { os.Exit(never(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+	})
+}
+
+func TestScripts(t *testing.T) {
+	all := scripts(t)
+	s := newStage(t)
+	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })
+	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
+}
