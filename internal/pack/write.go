@@ -2,6 +2,8 @@ package pack
 
 import (
 	"archive/tar"
+	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -47,12 +49,15 @@ var packers = sync.Pool{New: func() any {
 	if err != nil {
 		panic(err) // the level is a constant
 	}
-	return &packer{gzip: zw, hash: sha256.New(), copied: make([]byte, 32<<10)}
+	p := &packer{gzip: zw, hash: sha256.New(), copied: make([]byte, 32<<10)}
+	p.buf = bufio.NewWriterSize(p, 64<<10)
+	return p
 }}
 
 // packer is what one call of [Write] needs.
 type packer struct {
 	gzip   *gzip.Writer
+	buf    *bufio.Writer // the compressor writes a few hundred bytes at a time
 	hash   hash.Hash
 	copied []byte
 	out    io.Writer
@@ -71,7 +76,8 @@ func (p *packer) write(w io.Writer, t tree.Tree) (Result, error) {
 	p.out, p.size = w, 0
 	defer func() { p.out = nil }()
 	p.hash.Reset()
-	p.gzip.Reset(p)
+	p.buf.Reset(p)
+	p.gzip.Reset(p.buf)
 	tw := tar.NewWriter(p.gzip)
 
 	var r Result
@@ -93,7 +99,7 @@ func (p *packer) write(w io.Writer, t tree.Tree) (Result, error) {
 	if err := tw.Close(); err != nil {
 		return Result{}, fmt.Errorf("packing: %w", err)
 	}
-	if err := p.gzip.Close(); err != nil {
+	if err := cmp.Or(p.gzip.Close(), p.buf.Flush()); err != nil {
 		return Result{}, fmt.Errorf("packing: %w", err)
 	}
 	p.hash.Sum(r.Digest[:0])
