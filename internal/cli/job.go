@@ -35,6 +35,7 @@ type job struct {
 	paths   []map[string]string     // bind, by recipe and alias
 	opened  map[string]local.Source // run, by path
 	spool   *blob.Pack              // run, for what is unpacked
+	output  *local.Output           // run, nil when nothing is written
 	makers  map[string]string       // run, the generator of each artifact and namespace
 	errs    []error                 // compile and run, one a generator
 	told    []error                 // the same one by one, for people
@@ -55,6 +56,9 @@ func (j *job) close() {
 	}
 	if j.spool != nil {
 		_ = j.spool.Close()
+	}
+	if j.output != nil {
+		_ = j.output.Close()
 	}
 }
 
@@ -92,6 +96,11 @@ func (j *job) run() (err error) {
 	defer j.progress.Done()
 	if j.spool, err = blob.NewPack(""); err != nil {
 		return err
+	}
+	if dir := j.flags.outputDir; dir != "" {
+		if j.output, err = local.NewOutput(dir); err != nil {
+			return fmt.Errorf("--output-dir: %w", err)
+		}
 	}
 	for i, r := range j.recipes {
 		if err := j.build(r, j.paths[i]); err != nil {
@@ -196,14 +205,14 @@ func (j *job) row(a build.Artifact) (view.Artifact, error) {
 
 // write packs an artifact, to nowhere unless there is an output directory.
 func (j *job) write(a build.Artifact) (pack.Result, error) {
-	dir, name := j.flags.outputDir, a.Namespace+"/"+a.Name
+	name := a.Namespace + "/" + a.Name
 	switch {
-	case dir == "":
+	case j.output == nil:
 		return pack.Write(io.Discard, a.Tree)
 	case !j.flags.unpacked:
-		return local.WriteTarball(dir, name+".tar.gz", a.Tree)
+		return j.output.Tarball(name+".tar.gz", a.Tree)
 	}
-	err := local.WriteTree(j.ctx, dir, name, a.Tree, j.flags.overwrite)
+	err := j.output.Tree(j.ctx, name, a.Tree, j.flags.overwrite)
 	if errors.Is(err, fs.ErrExist) {
 		err = fmt.Errorf("%w; remove it, or replace it with --overwrite", err)
 	}

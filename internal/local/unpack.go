@@ -7,34 +7,36 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 
 	"github.com/weir-dev/weir/internal/tree"
 )
 
-// WriteTree writes the files of t into the directory name, a clean
-// slash-separated path below dir, and makes the directories that lead to it.
-// Afterwards the directory holds t and nothing else; a failure leaves what was
-// there. Links cannot lead it out of dir.
-//
-// A directory that is there and not empty is replaced as a whole if replace is
-// set; else the error wraps [fs.ErrExist].
-func WriteTree(ctx context.Context, dir, name string, t tree.Tree, replace bool) error {
-	root, err := outRoot(dir, path.Dir(name))
-	if err != nil {
+// Tree writes the files of t into the directory name, a clean slash-separated
+// path, and makes the directories that lead to it. Afterwards the directory
+// holds t and nothing else; a failure leaves what was there. A directory that
+// is there and not empty is replaced as a whole if replace is set; else the
+// error wraps [fs.ErrExist].
+func (o *Output) Tree(ctx context.Context, name string, t tree.Tree, replace bool) error {
+	if err := o.tree(ctx, name, t, replace); err != nil {
 		return fmt.Errorf("writing %q: %w", name, err)
 	}
-	defer root.Close()
-	there, err := fs.ReadDir(root.FS(), name)
+	return nil
+}
+
+func (o *Output) tree(ctx context.Context, name string, t tree.Tree, replace bool) error {
+	if err := o.parent(name); err != nil {
+		return err
+	}
+	there, err := fs.ReadDir(o.root.FS(), name)
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("writing %q: %w", name, err)
+		return err
 	case len(there) > 0 && !replace:
-		return fmt.Errorf("writing %q: the directory is not empty: %w", name, fs.ErrExist)
+		return fmt.Errorf("the directory is not empty: %w", fs.ErrExist)
 	}
 	temp := beside(name)
-	if err := swap(ctx, root, temp, name, t); err != nil {
-		return fmt.Errorf("writing %q: %w", name, errors.Join(err, root.RemoveAll(temp)))
+	if err := swap(ctx, o.root, temp, name, t); err != nil {
+		return errors.Join(err, o.root.RemoveAll(temp))
 	}
 	return nil
 }

@@ -30,6 +30,20 @@ func sample(t *testing.T) tree.Tree {
 	return b.Tree()
 }
 
+func output(t *testing.T, dir string) *local.Output {
+	t.Helper()
+	o, err := local.NewOutput(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return o
+}
+
 // names returns what dir holds.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
@@ -44,10 +58,10 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestWriteTarball(t *testing.T) {
+func TestOutputTarball(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new/out")
 	for range 2 { // the second time over the first
-		r, err := local.WriteTarball(dir, "apps/web.tar.gz", sample(t))
+		r, err := output(t, dir).Tarball("apps/web.tar.gz", sample(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +80,7 @@ func TestWriteTarball(t *testing.T) {
 }
 
 // TestWriteTarballFails leaves what was there and nothing else.
-func TestWriteTarballFails(t *testing.T) {
+func TestOutputTarballFails(t *testing.T) {
 	p, err := blob.NewPack(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +95,7 @@ func TestWriteTarballFails(t *testing.T) {
 	}
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"apps/web.tar.gz": "before"})
-	if _, err := local.WriteTarball(dir, "apps/web.tar.gz", edit.Tree()); !errors.Is(err, fs.ErrClosed) {
+	if _, err := output(t, dir).Tarball("apps/web.tar.gz", edit.Tree()); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "apps/web.tar.gz"))
@@ -90,9 +104,9 @@ func TestWriteTarballFails(t *testing.T) {
 	}
 }
 
-func TestWriteTree(t *testing.T) {
+func TestOutputTree(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	if err := local.WriteTree(t.Context(), dir, "apps/web", sample(t), false); err != nil {
+	if err := output(t, dir).Tree(t.Context(), "apps/web", sample(t), false); err != nil {
 		t.Fatal(err)
 	}
 	s, _ := open(t, filepath.Join(dir, "apps/web"), local.Options{NoSourceIgnore: true})
@@ -103,10 +117,10 @@ func TestWriteTree(t *testing.T) {
 	if err := edit.AddFile("k.yaml", false, blob.Of([]byte("new"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := local.WriteTree(t.Context(), dir, "apps/web", edit.Tree(), false); !errors.Is(err, fs.ErrExist) {
+	if err := output(t, dir).Tree(t.Context(), "apps/web", edit.Tree(), false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over what is there: %v", err)
 	}
-	if err := local.WriteTree(t.Context(), dir, "apps/web", edit.Tree(), true); err != nil {
+	if err := output(t, dir).Tree(t.Context(), "apps/web", edit.Tree(), true); err != nil {
 		t.Errorf("in its place: %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(dir, "apps/web/k.yaml")); err != nil || string(data) != "new" {
@@ -115,16 +129,16 @@ func TestWriteTree(t *testing.T) {
 	if got := names(t, filepath.Join(dir, "apps")); len(got) != 1 {
 		t.Errorf("the directory holds %q", got)
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "apps/blank"), 0o755), local.WriteTree(t.Context(), dir, "apps/blank", sample(t), false)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "apps/blank"), 0o755), output(t, dir).Tree(t.Context(), "apps/blank", sample(t), false)); err != nil {
 		t.Errorf("into an empty directory: %v", err)
 	}
 }
 
-func TestWriteTreeEndsWithItsContext(t *testing.T) {
+func TestOutputTreeEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := local.WriteTree(ctx, dir, "apps/web", sample(t), false); !errors.Is(err, context.Canceled) {
+	if err := output(t, dir).Tree(ctx, "apps/web", sample(t), false); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	if got := names(t, filepath.Join(dir, "apps")); len(got) != 0 {
@@ -140,17 +154,17 @@ func TestWritesStayInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"apps/web", "apps/x/web", "../web", "ok/web"} {
-		if err := local.WriteTree(t.Context(), dir, name, sample(t), false); err == nil {
-			t.Errorf("WriteTree %q: no error", name)
+		if err := output(t, dir).Tree(t.Context(), name, sample(t), false); err == nil {
+			t.Errorf("Tree %q: no error", name)
 		}
 	}
 	for _, name := range []string{"apps/web.tar.gz", "../web.tar.gz", "ok/web/a.tar.gz"} {
-		if _, err := local.WriteTarball(dir, name, sample(t)); err == nil {
-			t.Errorf("WriteTarball %q: no error", name)
+		if _, err := output(t, dir).Tarball(name, sample(t)); err == nil {
+			t.Errorf("Tarball %q: no error", name)
 		}
 	}
 	// A link in the place of the file itself is replaced, not followed.
-	if _, err := local.WriteTarball(dir, "ok/web", sample(t)); err != nil {
+	if _, err := output(t, dir).Tarball("ok/web", sample(t)); err != nil {
 		t.Error(err)
 	}
 	if got := names(t, outside); len(got) != 0 {

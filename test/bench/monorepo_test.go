@@ -93,7 +93,14 @@ func coldDirectory(b *testing.B, data string) sample {
 			s.time(func() {
 				source := open(b, data)
 				defer shut(b, source)
-				pack(b, artifacts(b, r, source), into(dir))
+				out, err := local.NewOutput(dir)
+				if err != nil {
+					b.Fatal(err)
+				}
+				pack(b, artifacts(b, r, source), into(out))
+				if err := out.Close(); err != nil {
+					b.Fatal(err)
+				}
 			})
 		})
 	}

@@ -38,11 +38,11 @@ func discard(a build.Artifact) error {
 	return err
 }
 
-// into returns a function that packs an artifact into a file of dir, as
+// into returns a function that packs an artifact into a file of the output, as
 // weir build --output-dir does.
-func into(dir string) func(build.Artifact) error {
+func into(out *local.Output) func(build.Artifact) error {
 	return func(a build.Artifact) error {
-		_, err := local.WriteTarball(dir, a.Namespace+"/"+a.Name+".tar.gz", a.Tree)
+		_, err := out.Tarball(a.Namespace+"/"+a.Name+".tar.gz", a.Tree)
 		return err
 	}
 }
