@@ -1,6 +1,9 @@
 // Package artifactgenerator reconciles ArtifactGenerators: sources in, stored
 // artifacts and the ExternalArtifacts that stand for them out. What is built of
 // what is decided in package build; this one fetches, stores and publishes.
+//
+// It is larger than a room should be while authorisation and namespaces are
+// still to come: publish.go and outcome.go are to become a room of their own.
 package artifactgenerator
 
 import (
