@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"unicode/utf8"
 
 	"k8s.io/client-go/tools/events"
@@ -23,7 +24,7 @@ func (r recorder) Record(about client.Object, e loop.Event) {
 	if e.Warning {
 		kind = corev1.EventTypeWarning
 	}
-	r.Eventf(about, nil, kind, e.Reason, "Reconcile", "%s", short(e.Message))
+	r.Eventf(about, nil, kind, e.Reason, cmp.Or(e.Action, "Reconcile"), "%s", short(e.Message))
 }
 
 // short cuts a message to what an event takes.

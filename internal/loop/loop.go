@@ -69,6 +69,12 @@ type Event struct {
 	// Message is that of a condition and as long as one: whoever sends it
 	// shortens it to what fits.
 	Message string
+	// Action is what was being done, in one CamelCase word; empty means
+	// Reconcile.
+	Action string
+	// Metadata is for machines, such as the revision that the event is about;
+	// nil means none. It does not change after the call.
+	Metadata map[string]string
 }
 
 // Events takes events about objects. It must not block.
