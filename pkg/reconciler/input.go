@@ -24,6 +24,9 @@ func (r *Reconciler) input(ctx context.Context, q Request, objects bool) (pass.I
 	if in.Client == nil {
 		in.Client = r.client
 	}
+	if q.Director != nil {
+		in.Direct = q.Director.Direct
+	}
 	switch {
 	case r.err != nil:
 		return in, r.err
@@ -73,7 +76,7 @@ func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]*set.Wa
 	}
 	entries := make([]set.Entry, len(q.Objects))
 	for i, o := range q.Objects {
-		entries[i] = set.Entry{Manifest: o.Manifest, Policy: o.Policy, Manager: o.Manager, Marks: o.Marks, Payload: o.Payload}
+		entries[i] = set.Entry{Manifest: o.Manifest, Policy: o.Policy, Manager: o.Manager, Marks: o.Marks, Payload: o.Payload, Reclaim: o.Reclaim, Heir: o.Heir}
 		if o.Gate != nil {
 			entries[i].Gate = o.Gate
 		}

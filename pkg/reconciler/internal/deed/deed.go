@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
@@ -59,11 +60,7 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 	if !t.Applied {
 		return d.Write.Replace(ctx, t.Body, t.Live, t.Manager)
 	}
-	from := d.Reclaim
-	if t.Facts.Policy.Update != policy.SsaOverride {
-		from = nil
-	}
-	if entries, ok := field.Reclaim(t.Live.GetManagedFields(), t.Manager, from); ok {
+	if entries, ok := d.entries(t); ok {
 		patched, err := d.Write.Metadata(ctx, t.Live, map[string]any{"managedFields": entries}, t.Manager)
 		if err != nil {
 			return nil, err
@@ -71,6 +68,22 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 		t.Live = patched
 	}
 	return d.Write.Apply(ctx, t.Body, t.Live, t.Manager, t.Want.Policy.Conflict != policy.Fail)
+}
+
+// entries returns the managed fields as they should be before an apply, and
+// false when they are so.
+func (d *Doer) entries(t *look.Target) ([]metav1.ManagedFieldsEntry, bool) {
+	from := d.From(t.Want)
+	if t.Facts.Policy.Update != policy.SsaOverride {
+		from = nil
+	}
+	entries := t.Live.GetManagedFields()
+	inherited := false
+	if t.Want.Heir != "" && d.Shared == nil && t.Facts.Live.Owner.Name == "" {
+		entries, inherited = field.Bequeath(entries, t.Want.Heir, from)
+	}
+	entries, reclaimed := field.Reclaim(entries, t.Manager, from)
+	return entries, inherited || reclaimed
 }
 
 // unmark takes off marks that nobody wants and that the apply did not drop,
