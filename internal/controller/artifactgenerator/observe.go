@@ -3,6 +3,7 @@ package artifactgenerator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
@@ -20,9 +21,6 @@ import (
 func (r *run) observe(ctx context.Context) error {
 	var err error
 	if r.recipe, err = recipe.Compile(r.generator, r.Recipe); err != nil {
-		return err
-	}
-	if err := unsupported(r.generator); err != nil {
 		return err
 	}
 	if err := r.cycle(ctx); err != nil {
@@ -73,14 +71,9 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 		r.generator.Status.ObservedSourcesDigest != r.digest {
 		return false, nil
 	}
-	live, err := r.publisher.Published(ctx, r.uid())
-	if err != nil || len(live) != len(last.Versions) {
+	live, err := r.publisher.Versions(ctx, r.uid())
+	if err != nil || !maps.Equal(live, last.Versions) {
 		return false, err
-	}
-	for k, version := range last.Versions {
-		if o := live[k]; o == nil || o.ResourceVersion != version {
-			return false, nil
-		}
 	}
 	return len(r.missing()) == 0, nil
 }

@@ -2,6 +2,7 @@ package artifactgenerator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/fail"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
 // publish has the draft carried out, and puts on record what became of it.
@@ -27,29 +29,28 @@ func (r *run) publish(ctx context.Context) error {
 		}
 	}
 	var err error
-	if r.outcome, err = r.publisher.Publish(ctx, r.request(r.draft.Publish)); err != nil {
+	if r.outcome, err = r.publisher.Publish(ctx, r.request()); err != nil {
 		return err
 	}
 	repairs := !announced && r.pass.Settled && r.generator.Status.ObservedSourcesDigest == r.digest
 	r.tell(report.Of(r.generator, r.outcome.Changes, repairs))
 	r.generator.Status.Inventory = r.draft.After(r.outcome.Published, r.outcome.Left)
 	r.generator.Status.ObservedSourcesDigest = r.digest
-	r.draft.Withhold(func(a build.Artifact) *fail.Error { return r.outcome.Failed[draft.Key(a)] })
+	r.draft.Withhold(func(k object.Key) *fail.Error { return r.outcome.Failed[k] })
 	return r.trouble()
 }
 
-// request is what the publisher is asked for, for these artifacts of the
-// generator and no others.
-func (r *run) request(artifacts []build.Artifact) publish.Request {
+// request is what the publisher is asked for: the draft, or nothing at all when
+// there is none.
+func (r *run) request() publish.Request {
 	q := publish.Request{
-		UID: r.uid(), Owner: external.Owner(client.ObjectKeyFromObject(r.generator)), Artifacts: artifacts,
+		UID: r.uid(), Owner: external.Owner(client.ObjectKeyFromObject(r.generator)), Prune: r.prunes(), Keep: r.alone,
 	}
-	for _, e := range r.generator.Status.Inventory {
-		if e.IsArtifact() {
-			q.Known = append(q.Known, draft.KeyOf(e))
-		}
+	for _, e := range r.inventory() {
+		q.Known = append(q.Known, draft.KeyOf(e))
 	}
 	if r.draft != nil {
+		q.Artifacts, q.Namespaces = r.draft.Publish, r.draft.Manage
 		for _, e := range r.draft.Keep {
 			q.Keep = append(q.Keep, draft.KeyOf(e))
 		}
@@ -82,7 +83,11 @@ func (r *run) sweep(context.Context) error {
 	r.ledger.Mark(r.uid(), ledger.Mark{
 		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,
 	})
-	r.pass.Succeed("reconciliation succeeded, generated %d artifact(s)", len(r.outcome.Published))
+	message := fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(r.draft.Publish))
+	if r.recipe.Managed != nil {
+		message += fmt.Sprintf(" and manages %d namespace(s)", len(r.draft.Manage))
+	}
+	r.pass.Succeed("%s", message)
 	r.Swept()
 	return nil
 }

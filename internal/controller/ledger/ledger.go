@@ -59,6 +59,12 @@ func (l *Ledger) Marked(uid types.UID) (m *Mark) {
 	return m
 }
 
+// Keys returns the keys of what is known of a generator's objects, in no order.
+func (l *Ledger) Keys(uid types.UID) (keys []object.Key) {
+	l.on(uid, func(p *page) { keys = slices.Collect(maps.Keys(p.items)) })
+	return keys
+}
+
 // Forget drops the page of a generator.
 func (l *Ledger) Forget(uid types.UID) {
 	l.mu.Lock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/draft"
+	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -26,6 +27,8 @@ const (
 	TakenOver
 	// Deleted is an object that was ours and is not wanted any more.
 	Deleted
+	// Left is an object that is not wanted any more and stays as it is.
+	Left
 )
 
 // Change is what was done with one object.
@@ -36,8 +39,11 @@ type Change struct {
 	Kind Kind
 	// Revised says that its status tells of another artifact than before.
 	Revised bool
-	// Artifact is what the object stands for, nil when it was deleted.
+	// Artifact is what the object stands for, nil when it was deleted or is a
+	// namespace.
 	Artifact *build.Artifact
+	// Why says for people why an object was left.
+	Why string
 }
 
 // outcome sums up what was done.
@@ -50,6 +56,12 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 	for k, t := range r.told {
 		out.Published[k] = t.version
 	}
+	for _, n := range r.Namespaces {
+		if k := space.KeyOf(n.Name); r.failed[k] == nil {
+			it, _ := result.Inventory.Find(k)
+			out.Published[k] = it.ResourceVersion
+		}
+	}
 	for _, it := range result.Inventory.Items {
 		out.Left[it.Key] = true
 	}
@@ -59,8 +71,9 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 	}
 	for _, o := range result.Outcomes {
 		t := r.told[o.Key]
-		if o.Err == nil && (o.Verb.Writes() || t.changed) {
-			out.Changes = append(out.Changes, Change{o.Key, o.Pre.UID, kindOf(o), t.revised, artifacts[o.Key]})
+		left := slices.Contains(o.Reasons, plan.HandedOver)
+		if o.Err == nil && (o.Verb.Writes() || t.changed || left) {
+			out.Changes = append(out.Changes, Change{o.Key, o.Pre.UID, kindOf(o), t.revised, artifacts[o.Key], o.Message})
 		}
 	}
 	return out
@@ -68,6 +81,8 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 
 func kindOf(o plan.Outcome) Kind {
 	switch {
+	case o.Verb == plan.Forget:
+		return Left
 	case o.Verb == plan.Delete:
 		return Deleted
 	case slices.Contains(o.Reasons, plan.TakenOver):

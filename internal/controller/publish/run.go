@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,7 @@ import (
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/pkg/reconciler"
@@ -26,6 +28,12 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
+
+// again is when to look after what is in somebody else's hands.
+const again = 5 * time.Second
+
+// version is that of both kinds of objects.
+const version = space.Version
 
 // tellers is how many statuses are written at a time.
 const tellers = 8
@@ -81,7 +89,7 @@ func (r *run) put(ctx context.Context) {
 
 // request is what the object reconciler is asked for. What could not be stored
 // is left alone.
-func (r *run) request() reconciler.Request {
+func (r *run) request(ends bool) reconciler.Request {
 	keys := append(slices.Collect(maps.Keys(r.live)), r.Known...)
 	keep := make(map[object.Key]bool, len(r.Keep)+len(r.failed))
 	for _, k := range r.Keep {
@@ -91,8 +99,16 @@ func (r *run) request() reconciler.Request {
 		keep[k] = true
 	}
 	q := reconciler.Request{
-		Owner: reconciler.Owner{ID: string(r.UID)},
-		Store: r.Ledger.Open(r.UID, external.Kind.Version, keys, keep),
+		Owner:    reconciler.Owner{ID: string(r.UID)},
+		Store:    r.Ledger.Open(r.UID, version, keys, keep),
+		Director: space.Director{Prune: r.Prune, Ends: ends},
+	}
+	for _, n := range r.Namespaces {
+		if !keep[space.KeyOf(n.Name)] {
+			q.Objects = append(q.Objects, reconciler.Object{
+				Manifest: space.Manifest(n.Name, n.Metadata), Reclaim: r.reclaim, Heir: space.Heir,
+			})
+		}
 	}
 	for _, a := range r.Artifacts {
 		if k := draft.Key(a); !keep[k] {
@@ -100,6 +116,28 @@ func (r *run) request() reconciler.Request {
 		}
 	}
 	return q
+}
+
+// judge notes what could not be brought to what is wanted, and what could not
+// be removed.
+func (r *run) judge(result *reconciler.Result) {
+	wanted := make(map[object.Key]bool, len(r.Artifacts)+len(r.Namespaces))
+	for _, a := range r.Artifacts {
+		wanted[draft.Key(a)] = true
+	}
+	for _, n := range r.Namespaces {
+		wanted[space.KeyOf(n.Name)] = true
+	}
+	for _, o := range result.Outcomes {
+		switch {
+		case !wanted[o.Key] && o.Err != nil:
+			r.fail(o.Key, &fail.Error{Reason: v1beta1.ReasonPruneFailed, Err: o.Err})
+		case wanted[o.Key]:
+			if err := failure(o); err != nil {
+				r.fail(o.Key, err)
+			}
+		}
+	}
 }
 
 // tell writes the statuses of the objects that do not say yet what is stored.
@@ -114,11 +152,7 @@ func (r *run) tell(ctx context.Context, result *reconciler.Result) {
 	group.SetLimit(tellers)
 	for i, a := range r.Artifacts {
 		k := draft.Key(a)
-		if _, ok := r.stored[k]; !ok {
-			continue
-		}
-		if err := failure(outcomes[k]); err != nil {
-			r.fail(k, err)
+		if r.failed[k] != nil {
 			continue
 		}
 		group.Go(func() error {
@@ -180,9 +214,26 @@ func failure(o plan.Outcome) *fail.Error {
 	case o.Err != nil:
 		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: o.Err}
 	case o.Verb == plan.Wait:
-		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: fmt.Errorf("%s: waiting: %v", o.Key, o.Reasons)}
+		return &fail.Error{
+			Reason: v1beta1.ReasonReconciliationFailed, Class: fail.Wait, After: again, Err: fmt.Errorf("%s: %s", o.Key, awaited(o)),
+		}
 	}
 	return nil
+}
+
+// awaited says what an object waits for.
+func awaited(o plan.Outcome) string {
+	for _, reason := range o.Reasons {
+		switch reason {
+		case plan.NamespaceTerminating:
+			return fmt.Sprintf("the namespace %q is being deleted, and is waited for", o.Namespace)
+		case plan.Terminating:
+			return "it is being deleted, and is waited for"
+		case plan.DependencyPending:
+			return fmt.Sprintf("the namespace %q comes first", o.Namespace)
+		}
+	}
+	return fmt.Sprintf("waiting: %v", o.Reasons)
 }
 
 // reasoned returns the error with a reason.

@@ -58,9 +58,12 @@ type Note struct {
 // Of returns what is to be told about the changes. When the pass had nothing to
 // do but to repair what others had changed, that is what it tells.
 func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []Note {
-	var published, updated, repaired, adopted, taken, pruned []publish.Change
+	var published, updated, repaired, adopted, taken, pruned, spaces []publish.Change
 	for _, c := range changes {
 		switch {
+		case c.IsNamespace():
+			spaces = append(spaces, c)
+			continue
 		case c.Kind == publish.Deleted:
 			pruned = append(pruned, c)
 			continue
@@ -78,7 +81,7 @@ func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []
 			published = append(published, c)
 		}
 	}
-	var notes []Note
+	notes := namespaces(g, spaces, repairs)
 	add := func(list []publish.Change, e loop.Event, what string) {
 		if len(list) > 0 {
 			e.Message = what + " " + tally.Of(len(list), "artifact", func(i int) string { return name(list[i]) })
