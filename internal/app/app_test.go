@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 func parse(t *testing.T, env map[string]string, args ...string) (*Config, error) {
@@ -73,17 +72,5 @@ func TestMainRefusesWrongFlags(t *testing.T) {
 func TestShardsHaveLeasesOfTheirOwn(t *testing.T) {
 	if leaderName("") == leaderName("a=b") || leaderName("a=b") == leaderName("a=c") {
 		t.Error("shards share a lease")
-	}
-}
-
-func TestLongEventsAreCut(t *testing.T) {
-	for n := range 4 {
-		got := short(strings.Repeat("x", n) + strings.Repeat("ä", 1000))
-		if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasSuffix(got, "…") {
-			t.Errorf("%d bytes: …%q", len(got), got[len(got)-10:])
-		}
-	}
-	if short("short") != "short" {
-		t.Error("a short message was changed")
 	}
 }

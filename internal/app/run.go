@@ -26,6 +26,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/notify"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/serve"
 	"github.com/weir-dev/weir/internal/store"
@@ -106,7 +107,7 @@ func addGenerators(ctx context.Context, mgr ctrl.Manager, kube *rest.Config, c *
 	}
 	r := artifactgenerator.New(artifactgenerator.Options{
 		Client: mgr.GetClient(), Direct: direct,
-		Events: recorder{mgr.GetEventRecorder("weir-controller")},
+		Events: notify.Cluster{EventRecorder: mgr.GetEventRecorder("weir-controller")},
 		Fetch:  fetch.New(c.Fetch),
 		Store:  disk,
 		URL:    func(path string) string { return serve.URL(c.Storage.AdvAddr, path) },
