@@ -42,7 +42,7 @@ var layers = []struct {
 		"pkg/reconciler/internal/look", "pkg/reconciler/internal/book", "pkg/reconciler/internal/deed",
 		"pkg/reconciler/internal/pass", "pkg/reconciler",
 	}, false},
-	{"ground", []string{"internal/fail", "internal/glob"}, true},
+	{"ground", []string{"internal/fail", "internal/tally", "internal/glob"}, true},
 	{"shell", []string{"internal/step", "internal/loop"}, false},
 	{"bytes", []string{"internal/blob"}, false},
 	{"trees", []string{"internal/tree"}, true},
@@ -54,8 +54,13 @@ var layers = []struct {
 	{"adapters", []string{
 		"internal/local", "internal/fetch", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
 	}, false},
-	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
-	{"controllers", []string{"internal/controller/source", "internal/controller/artifactgenerator"}, false},
+	{"controller values", []string{
+		"internal/controller/external", "internal/controller/ledger", "internal/controller/draft",
+	}, true},
+	{"controllers", []string{
+		"internal/keep", "internal/controller/source", "internal/controller/publish", "internal/controller/report",
+		"internal/controller/artifactgenerator",
+	}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
