@@ -65,7 +65,10 @@ type Kind[T Object] struct {
 type Event struct {
 	// Warning tells trouble from good news.
 	Warning bool
-	Reason  string
+	// Trace is for those who look at the object; it is no news for those who
+	// are alerted.
+	Trace  bool
+	Reason string
 	// Message is that of a condition and as long as one: whoever sends it
 	// shortens it to what fits.
 	Message string
