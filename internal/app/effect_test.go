@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -27,9 +26,7 @@ func optioned(t *testing.T, args ...string) (*options, *bytes.Buffer, error) {
 	var c Config
 	var logs bytes.Buffer
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
-	c.Flags(fs, func(name string) string {
-		return map[string]string{"RUNTIME_NAMESPACE": "weir-system", "STORAGE_ADV_ADDR": "weir.svc", "POD_IP": "10.0.0.1"}[name]
-	})
+	c.Flags(fs, inPod)
 	if err := parse(fs, args, &logs); err != nil {
 		return nil, nil, err
 	}
@@ -85,7 +82,7 @@ var effects = map[string]effect{
 	"storage-path":               sees(func(o *options) any { return o.directory }, "--storage-path=/elsewhere"),
 	"storage-addr":               sees(func(o *options) any { return []string{o.listen, strings.Split(o.identity, "_")[0]} }, "--storage-addr=:1"),
 	"storage-adv-addr":           sees(func(o *options) any { return []string{o.url("x"), o.keep.URL("x"), o.generators.URL("x")} }, "--storage-adv-addr=other.svc"),
-	"artifact-digest-algo":       sees(func(o *options) any { return o.algorithm }, "--artifact-digest-algo=sha512"),
+	"artifact-digest-algo":       sees(func(o *options) any { return o.store.Digest }, "--artifact-digest-algo=sha512"),
 	"artifact-retention-ttl":     sees(func(o *options) any { return o.keep.TTL }, "--artifact-retention-ttl=1s"),
 	"artifact-retention-records": sees(func(o *options) any { return o.keep.Records }, "--artifact-retention-records=7"),
 
@@ -191,29 +188,5 @@ func TestEveryOptionIsTaken(t *testing.T) {
 		if taken[f.Name] == slices.Contains(awaited, f.Name) {
 			t.Errorf("option %s: taken: %t", f.Name, taken[f.Name])
 		}
-	}
-}
-
-// The manager is made with no API server at hand, so that what is wrong with
-// its options shows here.
-func TestManagerIsMade(t *testing.T) {
-	o, _, err := optioned(t, "--metrics-addr=0", "--health-addr=0", "--enable-leader-election", "--watch-label-selector=a=b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctrl.SetLogger(o.log)
-	kube := &rest.Config{Host: "http://127.0.0.1:1"}
-	o.connect(kube)
-	mgr, err := newManager(kube, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-mgr.Elected():
-		t.Error("it leads before it was elected")
-	default:
-	}
-	if got := mgr.GetConfig().QPS; got != -1 {
-		t.Errorf("qps: %v", got)
 	}
 }
