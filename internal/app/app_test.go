@@ -27,6 +27,11 @@ func TestDefaultsAreFluxs(t *testing.T) {
 	}
 }
 
+// inPod is the environment of a pod.
+func inPod(name string) string {
+	return map[string]string{"RUNTIME_NAMESPACE": "weir-system", "STORAGE_ADV_ADDR": "weir.svc", "POD_IP": "10.0.0.1"}[name]
+}
+
 // What is wrong is told with the name of the flag.
 func TestWrongFlags(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -47,7 +52,7 @@ func TestWrongFlags(t *testing.T) {
 		"bad address":        {[]string{"--storage-addr=nowhere"}, "--storage-addr"},
 		"bad advertisement":  {[]string{"--storage-adv-addr=a b"}, "--storage-adv-addr"},
 		"bad events":         {[]string{"--events-addr=notification-controller"}, "--events-addr"},
-		"bad digest":         {[]string{"--artifact-digest-algo=md5"}, `--artifact-digest-algo: "md5"`},
+		"bad digest":         {[]string{"--artifact-digest-algo=md5"}, `--artifact-digest-algo: algorithm "md5"`},
 		"too much jitter":    {[]string{"--interval-jitter-percentage=101"}, "--interval-jitter"},
 		"negative retries":   {[]string{"--http-retry=-1"}, "http-retry"},
 		"negative records":   {[]string{"--artifact-retention-records=-1"}, "--artifact-retention-records"},
@@ -59,11 +64,7 @@ func TestWrongFlags(t *testing.T) {
 		"encoding":           {[]string{"--log-encoding=xml"}, "--log-encoding"},
 	} {
 		var out bytes.Buffer
-		env := func(string) string { return "weir-system" }
-		if strings.HasPrefix(name, "bad adv") || name == "bad address" {
-			env = func(string) string { return "" }
-		}
-		code := Program{}.Run(t.Context(), c.args, env, io.Discard, &out)
+		code := Program{}.Run(t.Context(), c.args, inPod, io.Discard, &out)
 		if code != 2 || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: exit status %d, %q", name, code, out.String())
 		}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -89,15 +88,10 @@ func (l *Leader) check(namespace string) error {
 	)
 }
 
-// algorithms are what digests of tarballs can be made with.
-var algorithms = [...]string{"sha256", "sha384", "sha512"}
-
 func (s *Storage) check() error {
 	errs := []error{
 		need(s.TTL >= 0, "--artifact-retention-ttl: want at least 0"),
 		need(s.Records >= 0, "--artifact-retention-records: want at least 0"),
-		need(slices.Contains(algorithms[:], s.Algorithm),
-			fmt.Sprintf("--artifact-digest-algo: %q is none of %s", s.Algorithm, strings.Join(algorithms[:], ", "))),
 	}
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {

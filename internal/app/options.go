@@ -33,6 +33,7 @@ import (
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/compose"
 	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
+	"github.com/weir-dev/weir/internal/digest"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/keep"
 	"github.com/weir-dev/weir/internal/loop"
@@ -40,6 +41,7 @@ import (
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/relay"
 	"github.com/weir-dev/weir/internal/serve"
+	"github.com/weir-dev/weir/internal/store"
 )
 
 // options are what flags come to: what the parts of the program are made with,
@@ -61,7 +63,7 @@ type options struct {
 	fetch fetch.Options
 	// directory is that of the store.
 	directory string
-	algorithm string
+	store     store.Options
 	// keep has what flags say, as have generators, controller and webhook; run
 	// adds what needs the cluster.
 	keep       keep.Options
@@ -86,6 +88,10 @@ func (c *Config) options(logs io.Writer) (*options, error) {
 	if err != nil {
 		return nil, err
 	}
+	algorithm, err := digest.Named(c.Storage.Algorithm)
+	if err != nil {
+		return nil, fmt.Errorf("--artifact-digest-algo: %w", err)
+	}
 	manager, err := c.manager(log)
 	if err != nil {
 		return nil, err
@@ -95,7 +101,7 @@ func (c *Config) options(logs io.Writer) (*options, error) {
 		log: log, notes: c.notes(), manager: manager,
 		lease:    types.NamespacedName{Namespace: c.Watch.Namespace, Name: manager.LeaderElectionID},
 		identity: relay.Identity(c.Storage.own()),
-		fetch:    c.Fetch, directory: c.Storage.Path, algorithm: c.Storage.Algorithm,
+		fetch:    c.Fetch, directory: c.Storage.Path, store: store.Options{Digest: algorithm},
 		keep: keep.Options{URL: url, TTL: c.Storage.TTL, Records: c.Storage.Records, Log: log.WithName("store")},
 		generators: artifactgenerator.Options{
 			URL: url, Wait: c.Fetch.Wait,

@@ -161,6 +161,7 @@ func (p *parts) addKeeper(context.Context) error {
 	o := p.keep
 	o.Store, o.Cache, o.Events = p.disk, p.mgr.GetCache(), p.events
 	o.Wake = func(g *v1beta1.ArtifactGenerator) { p.wake <- event.GenericEvent{Object: g} }
+	o.Observe = func(s store.Swept) { p.metrics.Stored(s.Kept, s.KeptBytes) }
 	p.keeper = keep.New(o)
 	return p.mgr.Add(p.keeper)
 }
@@ -169,6 +170,9 @@ func (p *parts) addKeeper(context.Context) error {
 func (p *parts) addGenerators(ctx context.Context) error {
 	o := p.generators
 	o.Client, o.Direct, o.Events, o.Fetch, o.Store = p.mgr.GetClient(), p.uncached, p.events, p.sources, p.disk
-	o.Swept, o.Observe = p.keeper.Ask, p.metrics.Step
+	o.Swept, o.Observe, o.Metrics = p.keeper.Ask, p.metrics.Step, p.metrics
+	if p.direct {
+		o.Sources = p.uncached
+	}
 	return artifactgenerator.New(o).Watch(ctx, p.mgr, p.wake, p.controller)
 }

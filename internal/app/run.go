@@ -24,7 +24,7 @@ func run(ctx context.Context, o *options) error {
 		return fmt.Errorf("finding the cluster: %w", err)
 	}
 	o.connect(kube)
-	disk, err := store.OpenDisk(o.directory)
+	disk, err := store.OpenDisk(o.directory, o.store)
 	if err != nil {
 		return err
 	}

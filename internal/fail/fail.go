@@ -20,9 +20,8 @@ const (
 	// Wait tries again after [Error.After], or at the object's interval when
 	// that is zero.
 	Wait
-	// Stall is for what no retry mends: it does not try again until the spec
-	// changes, or after [Error.After] if something else can mend it that gives
-	// no sign, such as RBAC.
+	// Stall does not try again until the spec changes, or [Error.After] when that
+	// is not zero: for what others may put right without telling.
 	Stall
 )
 
@@ -32,8 +31,8 @@ type Error struct {
 	Reason string
 	// Class decides what happens next; the zero value is [Retry].
 	Class Class
-	// After delays the next try of class [Wait], for which zero means the
-	// interval, and of class [Stall], for which zero means that there is none.
+	// After delays the next try of class [Wait], where zero means the interval,
+	// and of class [Stall], where it means never.
 	After time.Duration
 	// Err holds the message and the cause.
 	Err error

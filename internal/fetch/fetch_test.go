@@ -229,7 +229,7 @@ func TestFaults(t *testing.T) {
 			handlers: []http.HandlerFunc{redirects(func(*http.Request) string { return address }), sends(good)}, requests: 1,
 			artifact: fetch.Artifact{URL: "https://source.example/a", Digest: digestOf(good)}, want: "redirect refused: from https to http",
 		},
-		"no digest":     {artifact: fetch.Artifact{URL: address}, want: "the source gives no digest", interval: true},
+		"no digest":     {artifact: fetch.Artifact{URL: address}, want: "there is no digest", interval: true},
 		"half a digest": {artifact: fetch.Artifact{URL: address, Digest: "sha256:abc"}, want: "want 64 hexadecimal digits", interval: true},
 		"blake3":        {artifact: fetch.Artifact{URL: address, Digest: "blake3:abc"}, want: `algorithm "blake3" is not supported`, interval: true},
 		"no URL":        {artifact: fetch.Artifact{Digest: digestOf(good)}, want: "not an http or https URL", interval: true},

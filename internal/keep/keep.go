@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/loop"
@@ -29,11 +29,18 @@ type Store interface {
 	Verify(ctx context.Context, c store.Check) (store.Verified, error)
 }
 
+// Cache is where the keeper sees what is in use.
+type Cache interface {
+	client.Reader
+	// WaitForCacheSync waits until the cache is whole, and reports whether it is.
+	WaitForCacheSync(ctx context.Context) bool
+}
+
 // Options are what a [Keeper] works with. All up to Log must be set.
 type Options struct {
 	Store Store
 	// Cache has the generators of this program and all ExternalArtifacts.
-	Cache cache.Cache
+	Cache Cache
 	// URL returns where consumers find a path of the store.
 	URL func(path string) string
 	// TTL and Records say how long and how many superseded files are kept.
@@ -49,6 +56,8 @@ type Options struct {
 	// SweepEvery and VerifyEvery say how often that happens when nothing asks
 	// for it; zero means the defaults.
 	SweepEvery, VerifyEvery time.Duration
+	// Observe is told of each sweep; nil means nobody is.
+	Observe func(store.Swept)
 }
 
 // Keeper keeps a store. It runs on the leader alone: what it does not see
@@ -131,6 +140,9 @@ func (k *Keeper) sweep(ctx context.Context) error {
 		return err
 	}
 	swept, err := k.Store.Sweep(ctx, store.Policy{Now: time.Now(), Referenced: seen.referenced, TTL: k.TTL, Records: k.Records})
+	if k.Observe != nil {
+		k.Observe(swept)
+	}
 	if len(swept.Removed) > 0 {
 		k.Log.Info("swept the store", "files", len(swept.Removed), "bytes", swept.Bytes)
 		k.tell(seen.owned(swept.Removed), loop.Event{Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")

@@ -59,6 +59,9 @@ type Kind[T Object] struct {
 	Steps func(T, *Pass) []step.Step
 	// Finalize returns the work before the object goes; nil means none.
 	Finalize func(T, *Pass) []step.Step
+	// Actions are the [Event.Action] of events about a step that failed, by its
+	// name. Those of other steps and of success have the usual one.
+	Actions map[string]string
 }
 
 // Event is something that users may want to be told.
@@ -80,7 +83,7 @@ type Event struct {
 	Metadata map[string]string
 }
 
-// Events takes events about objects. It must not block.
+// Events takes events about objects, and logs them. It must not block.
 type Events interface {
 	Record(about client.Object, e Event)
 }

@@ -29,6 +29,8 @@ type Pass struct {
 	Settled bool
 	// Requested reports whether somebody asked for this pass.
 	Requested bool
+	// Metadata go with the event about the end of the pass. Steps may set it.
+	Metadata map[string]string
 
 	begun   bool
 	begin   func(ctx context.Context, message string) error
@@ -170,7 +172,9 @@ func (r *run[T]) success() string {
 	}
 }
 
-// tell records an event when the end is news, and logs it.
+// tell records an event when the end is news, and logs what is none: events are
+// logged by who takes them. That all is well is news for alerts only after
+// something was wrong.
 func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	logger := log.FromContext(ctx)
 	news := r.pass.begun || !r.pass.Settled
@@ -178,6 +182,7 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	case e.unfinished:
 		logger.V(1).Info("the pass will be made again", "cause", err.Error())
 		return
+	case err == nil && news:
 	case err == nil:
 		logger.Info(e.message)
 	default:
@@ -187,8 +192,19 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 		news = !r.hadFailed(e)
 	}
 	if news && r.Events != nil {
-		r.Events.Record(r.obj, Event{Warning: err != nil, Reason: e.reason, Message: bounded(e.message)})
+		r.Events.Record(r.obj, Event{
+			Warning: err != nil, Trace: err == nil && !meta.IsStatusConditionFalse(r.was, ready), Reason: e.reason, Message: bounded(e.message),
+			Action: r.action(err), Metadata: r.pass.Metadata,
+		})
 	}
+}
+
+// action returns what was being done when the error came up.
+func (r *run[T]) action(err error) string {
+	if at, ok := errors.AsType[*step.Error](err); ok {
+		return r.Kind.Actions[at.Step]
+	}
+	return ""
 }
 
 // hadFailed reports whether the pass before ended like this one.

@@ -45,8 +45,8 @@ type Artifact struct {
 	// Path is slash-separated and relative to the store's directory:
 	// externalartifact/NAMESPACE/NAME/CONTENT.tar.gz.
 	Path string
-	// Digest is that of the tarball's bytes, Size their number.
-	Digest blob.Digest
+	// Digest is that of the tarball's bytes, as algorithm:hex, Size their number.
+	Digest string
 	Size   int64
 }
 

@@ -26,7 +26,8 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
-// Options are what a [Reconciler] works with. All up to Swept must be set.
+// Options are what a [Reconciler] works with. All up to Swept but Sources must be
+// set.
 type Options struct {
 	// Client reads generators, sources, ExternalArtifacts and the metadata of
 	// namespaces from a cache that sees its own writes.
@@ -34,9 +35,12 @@ type Options struct {
 	// Direct reads from the API server; its writes are those to namespaces and to
 	// specs of ExternalArtifacts, and reviews of what ServiceAccounts may do.
 	Direct client.Client
-	Events loop.Events
-	Fetch  *fetch.Cache
-	Store  store.Store
+	// Sources reads source objects; nil means Client. Reading them from the API
+	// server costs a request a source and a pass, and never sees an old one.
+	Sources client.Reader
+	Events  loop.Events
+	Fetch   *fetch.Cache
+	Store   store.Store
 	// URL returns where consumers find a path of the store.
 	URL func(path string) string
 	// Swept is told that files may have become superfluous. It must not block.
@@ -57,10 +61,24 @@ type Options struct {
 	// Jitter spreads intervals, and Observe sees each step; see [loop.Loop].
 	Jitter  func(time.Duration) time.Duration
 	Observe func(name string, took time.Duration, err error)
-	// Failing is told how many artifacts and directories of a generator failed
-	// in a pass, and zero when the generator goes; nil means nobody is.
-	Failing func(generator types.NamespacedName, n int)
+	// Metrics counts; nil means nobody does.
+	Metrics Metrics
 }
+
+// Metrics is told what a [Reconciler] does. Its methods must not block.
+type Metrics interface {
+	// Pass is told how long a pass over a generator took.
+	Pass(generator types.NamespacedName, took time.Duration)
+	// Built is told how many artifacts of a generator got a new revision in a
+	// pass, kept theirs, and failed. A pass in which nothing is new builds none.
+	Built(generator types.NamespacedName, published, unchanged, failing int)
+}
+
+// unmeasured is nobody who counts.
+type unmeasured struct{}
+
+func (unmeasured) Pass(types.NamespacedName, time.Duration)  {}
+func (unmeasured) Built(types.NamespacedName, int, int, int) {}
 
 // Reconciler makes passes over generators, see [New].
 type Reconciler struct {
@@ -78,6 +96,12 @@ func New(o Options) *Reconciler {
 	if o.Wait == 0 {
 		o.Wait = fetch.DefaultWait
 	}
+	if o.Sources == nil {
+		o.Sources = o.Client
+	}
+	if o.Metrics == nil {
+		o.Metrics = unmeasured{}
+	}
 	r := &Reconciler{Options: o, ledger: &ledger.Ledger{}}
 	r.publisher = publish.New(publish.Options{
 		Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger,
@@ -92,6 +116,7 @@ func New(o Options) *Reconciler {
 			Suspended: (*v1beta1.ArtifactGenerator).IsDisabled,
 			Steps:     r.steps,
 			Finalize:  r.finalize,
+			Actions:   actions,
 		},
 		Client: o.Client, Live: o.Direct, Events: o.Events, Jitter: o.Jitter, Observe: o.Observe,
 	}
@@ -104,7 +129,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	// The sources that a pass has in use are given back when it ends.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	start := time.Now()
+	defer func() { r.Metrics.Pass(req.NamespacedName, time.Since(start)) }()
 	return r.loop.Reconcile(ctx, req)
+}
+
+// actions are what events call the steps.
+var actions = map[string]string{
+	"observe": "ResolveSource", "fetch": "FetchSource", "build": "Build", "authorise": "Authorise", "publish": "Publish", "withdraw": "Prune",
 }
 
 func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/access"
@@ -112,9 +111,6 @@ func (r *run) withdraw(ctx context.Context) error {
 // sweep, for others may have taken a name over.
 func (r *run) forget(context.Context) error {
 	r.ledger.Forget(r.uid())
-	if r.Failing != nil {
-		r.Failing(client.ObjectKeyFromObject(r.generator), 0)
-	}
 	r.Swept()
 	return nil
 }

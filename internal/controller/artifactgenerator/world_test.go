@@ -189,7 +189,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	disk, err := store.OpenDisk(w.dir)
+	disk, err := store.OpenDisk(w.dir, store.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -199,7 +199,7 @@ func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcom
 func (r *run) wanted(a build.Artifact) external.Artifact {
 	s := r.stored[draft.Key(a)]
 	return external.Artifact{
-		Digest: "sha256:" + s.Digest.String(), Path: s.Path, URL: r.URL(s.Path), Revision: a.Revision,
+		Digest: s.Digest, Path: s.Path, URL: r.URL(s.Path), Revision: a.Revision,
 		Size: s.Size, OriginRevision: a.OriginRevision, Inputs: a.Inputs,
 	}
 }
