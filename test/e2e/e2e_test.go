@@ -24,6 +24,11 @@
 //	writes -max N [-ns NS]
 //		fails when the controller, or who it impersonated, has written more
 //		than N times since the reset or the script's start
+//	requests FILE
+//		writes into the file what the controller has asked of the API server
+//		since the reset, a line for each request: VERB RESOURCE NAMESPACE/NAME,
+//		then "as USER" if it impersonates one, and for a review
+//		": USER VERB RESOURCE NAMESPACE/NAME"
 //	controller start [FLAG…]
 //	controller stop
 //	controller kill

@@ -139,6 +139,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"source":     (*script).source,
 		"artifact":   (*script).artifact,
 		"controller": (*script).control,
+		"requests":   (*script).requests,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,
 	} {
