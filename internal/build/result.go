@@ -72,11 +72,12 @@ func Sum(failures []Failure, rest string) error {
 		}
 	}
 	for list := failures[:min(named, len(failures))]; len(list) > 0; {
-		subjects, text := list[0].Subject, list[0].Err.Error()
-		for list = list[1:]; len(list) > 0 && list[0].Err.Error() == text; list = list[1:] {
-			subjects += ", " + list[0].Subject
+		text := list[0].Err.Error()
+		var subjects []string
+		for ; len(list) > 0 && list[0].Err.Error() == text; list = list[1:] {
+			subjects = append(subjects, list[0].Subject)
 		}
-		texts = append(texts, subjects+": "+text)
+		texts = append(texts, strings.Join(subjects, ", ")+": "+text)
 	}
 	if more := len(failures) - named; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/access"
 	"github.com/weir-dev/weir/internal/controller/draft"
@@ -105,11 +107,16 @@ func (r *run) strays(ctx context.Context) ([]object.Key, error) {
 	return slices.SortedFunc(maps.Keys(found), object.Key.Compare), nil
 }
 
-// inventory returns what the status names and may be the generator's. No status
-// makes a namespace its own that no generator manages, nor the one it is in.
+// inventory returns what the status names and may be the generator's, for others
+// could have edited it: names that an object can have, and of namespaces none
+// that no generator manages, nor the one it is in.
 func (r *run) inventory() []v1beta1.InventoryEntry {
 	return slices.DeleteFunc(slices.Clone(r.generator.Status.Inventory), func(e v1beta1.InventoryEntry) bool {
-		return !e.IsArtifact() && (e.Name == r.generator.Namespace || namespace.IsReserved(e.Name))
+		if e.IsArtifact() {
+			return len(validation.IsDNS1123Subdomain(e.Name))+len(validation.IsDNS1123Label(e.Namespace)) > 0
+		}
+		return e.Kind != v1beta1.InventoryNamespace || e.Name == r.generator.Namespace || namespace.IsReserved(e.Name) ||
+			len(validation.IsDNS1123Label(e.Name)) > 0
 	})
 }
 

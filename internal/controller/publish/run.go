@@ -223,17 +223,16 @@ func failure(o plan.Outcome) *fail.Error {
 
 // awaited says what an object waits for.
 func awaited(o plan.Outcome) string {
-	for _, reason := range o.Reasons {
-		switch reason {
-		case plan.NamespaceTerminating:
-			return fmt.Sprintf("the namespace %q is being deleted, and is waited for", o.Namespace)
-		case plan.Terminating:
-			return "it is being deleted, and is waited for"
-		case plan.DependencyPending:
-			return fmt.Sprintf("the namespace %q comes first", o.Namespace)
-		}
+	switch {
+	case slices.Contains(o.Reasons, plan.NamespaceTerminating):
+		return fmt.Sprintf("the namespace %q is being deleted, and is waited for", o.Namespace)
+	case slices.Contains(o.Reasons, plan.Terminating):
+		return "it is being deleted, and is waited for"
+	case slices.Contains(o.Reasons, plan.DependencyPending):
+		return fmt.Sprintf("the namespace %q comes first", o.Namespace)
+	default:
+		return fmt.Sprintf("waiting: %v", o.Reasons)
 	}
-	return fmt.Sprintf("waiting: %v", o.Reasons)
 }
 
 // reasoned returns the error with a reason.
