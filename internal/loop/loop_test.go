@@ -546,6 +546,23 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
+// An object that was never worked on says why it is not, once, and never that it
+// is ready.
+func TestSuspendedFromTheFirst(t *testing.T) {
+	cl := newCluster(t, newGenerator(func(g *generator) {
+		g.Annotations = map[string]string{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled}
+	}))
+	for range 2 {
+		if _, err := cl.reconcile(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := conditions{condition("Ready", metav1.ConditionUnknown, v1beta1.ReasonReconciliationDisabled, "reconciliation is disabled", generation)}
+	if diff := cmp.Diff(texts(want), texts(cl.get(t).Status.Conditions)); diff != "" || cl.status != 1 {
+		t.Errorf("%d writes (-want +got):\n%s", cl.status, diff)
+	}
+}
+
 func TestInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		every  string

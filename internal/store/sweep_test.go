@@ -107,7 +107,7 @@ func age(t *testing.T, dir string, by time.Duration) {
 }
 
 // TestLongPass is O2: a pass that takes longer than the retention makes 30
-// artifacts, while sweeps run that know nothing of it, and publishes them.
+// artifacts, while sweeps run that know nothing of it, and publishes them (W11).
 func TestLongPass(t *testing.T) {
 	dir := t.TempDir()
 	d := openAt(t, dir)
