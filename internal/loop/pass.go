@@ -184,7 +184,7 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 		return
 	case err == nil && news:
 	case err == nil:
-		logger.Info(e.message)
+		logger.V(1).Info(e.message)
 	default:
 		if e.err == nil { // The queue logs what it gets.
 			logger.Info("not reconciled", "reason", e.reason, "stalled", e.stalled, "cause", named(err).Error())
