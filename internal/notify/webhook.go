@@ -91,8 +91,9 @@ func def[T comparable](field *T, value T) {
 
 // Webhook posts events, as Flux's controllers do, to notification-controller or
 // whoever else understands them. They are of version v1, which differs from
-// v1beta1 only by fields that older receivers do not look at. It sends one after the other, while
-// [Webhook.Start] runs; those that nobody takes are dropped in the end.
+// v1beta1 only by fields that older receivers do not look at. It sends one after
+// the other, while [Webhook.Start] runs; those that nobody takes are dropped in
+// the end.
 //
 // Flux's own recorder (fluxcd/pkg/runtime/events) would post them while the
 // reconcile that has the news waits, for up to a minute each when the receiver
