@@ -130,18 +130,11 @@ func (h *house) once(done func() bool) {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	ended := make(chan error)
 	go func() { ended <- keep.New(h.opts).Start(ctx) }()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	await(h.t, func() bool {
 		h.mu.Lock()
-		ok := len(h.swept) > 0 && done()
-		h.mu.Unlock()
-		if ok {
-			break
-		}
-		if time.Now().After(end) {
-			h.t.Error("the keeper does not do what is wanted")
-			break
-		}
-	}
+		defer h.mu.Unlock()
+		return len(h.swept) > 0 && done()
+	})
 	cancel()
 	if err := <-ended; err != nil {
 		h.t.Error(err)
@@ -211,6 +204,44 @@ func TestVerify(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"one", "two"}, h.woken); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
+	}
+}
+
+// A file that is found damaged while it is served is not waited for.
+func TestDoubt(t *testing.T) {
+	h := newHouse(t)
+	fine, file := h.put("fine", "1"), h.put("damaged", "1")
+	h.generator("gen", false, fine, file)
+	k := keep.New(h.opts)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- k.Start(ctx) }()
+	await(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.swept) > 0 })
+	if err := os.WriteFile(filepath.Join(h.dir, file), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k.Doubt(fine)
+	k.Doubt("no/file")
+	k.Doubt(file)
+	await(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.woken) > 0 })
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if h.has(file) || !h.has(fine) {
+		t.Error("the wrong file is gone")
+	}
+	if len(h.events) != 1 || !strings.HasPrefix(h.events[0], "gen ArtifactDamaged Verify: ") {
+		t.Errorf("events %q", h.events)
+	}
+}
+
+func await(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the keeper does not do what is wanted")
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,17 +195,18 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	if news && r.Events != nil {
 		r.Events.Record(r.obj, Event{
 			Warning: err != nil, Trace: err == nil && !meta.IsStatusConditionFalse(r.was, ready), Reason: e.reason, Message: bounded(e.message),
-			Action: r.action(err), Metadata: r.pass.Metadata,
+			Action: r.action(err, e.reason), Metadata: r.pass.Metadata,
 		})
 	}
 }
 
 // action returns what was being done when the error came up.
-func (r *run[T]) action(err error) string {
-	if at, ok := errors.AsType[*step.Error](err); ok {
-		return r.Kind.Actions[at.Step]
+func (r *run[T]) action(err error, reason string) string {
+	at, ok := errors.AsType[*step.Error](err)
+	if !ok {
+		return ""
 	}
-	return ""
+	return cmp.Or(r.Kind.Actions[at.Step], r.Kind.Actions[reason])
 }
 
 // hadFailed reports whether the pass before ended like this one.

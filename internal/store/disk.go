@@ -214,6 +214,20 @@ func (d *Disk) release(name types.NamespacedName) {
 	delete(d.held, name)
 }
 
+// Release makes the sweep treat the artifact at path like one that was seen
+// referenced, and is no more. See [Release].
+func (d *Disk) Release(path string) {
+	name, err := nameOf(path)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[name] == path {
+		delete(d.held, name)
+	}
+}
+
 // names returns the names that have a directory, sorted.
 func (d *Disk) names() ([]types.NamespacedName, error) {
 	var out []types.NamespacedName

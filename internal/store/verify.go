@@ -80,6 +80,15 @@ func (d *Disk) Verify(ctx context.Context, c Check) (Verified, error) {
 	return out, fail.Join(errs...)
 }
 
+// Examine verifies the one artifact at path, at once, and removes it if it is
+// damaged. It reports whether it is what was recorded, or gone.
+func (d *Disk) Examine(ctx context.Context, path string) (ok bool, err error) {
+	if _, err := nameOf(path); err != nil {
+		return false, err
+	}
+	return d.verify(ctx, path, nil)
+}
+
 // verify reports whether the tarball at file is what was recorded, and removes
 // it if not. It is so too when it is gone by now, or when nobody can tell.
 func (d *Disk) verify(ctx context.Context, file string, p *pace) (bool, error) {
