@@ -187,7 +187,7 @@ func (k *Keeper) sweep(ctx context.Context) error {
 	}
 	if len(swept.Removed) > 0 {
 		k.Log.Info("swept the store", "files", len(swept.Removed), "bytes", swept.Bytes)
-		k.tell(seen.owned(swept.Removed), loop.Event{Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
+		k.tell(seen.owned(swept.Removed), loop.Event{Trace: true, Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
 	}
 	return err
 }

@@ -563,6 +563,8 @@ func TestSuspendedFromTheFirst(t *testing.T) {
 	}
 }
 
+// R110: the next pass is at the object's interval, spread, whether or not there
+// was anything to do.
 func TestInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		every  string
@@ -580,8 +582,11 @@ func TestInterval(t *testing.T) {
 				g.Annotations = map[string]string{v1beta1.AnnotationReconcileEvery: c.every}
 			}))
 			cl.loop.Jitter = c.jitter
-			if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
-				t.Errorf("got %v, %v", got, err)
+			for _, end := range []error{nil, step.Done} {
+				cl.steps = func(*generator, *loop.Pass) error { return end }
+				if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
+					t.Errorf("after %v: got %v, %v", end, got, err)
+				}
 			}
 		})
 	}

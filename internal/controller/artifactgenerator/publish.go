@@ -21,6 +21,9 @@ import (
 func (r *run) publish(ctx context.Context) error {
 	announced := r.draft.Changes() || len(r.missing()) > 0
 	if announced {
+		if err := r.draft.Fits(); err != nil {
+			return err
+		}
 		// What is about to be created is on record first.
 		r.generator.Status.Inventory = r.draft.Ahead()
 		if err := r.pass.Begin(ctx, "reconciliation in progress"); err != nil {
