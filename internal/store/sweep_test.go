@@ -236,11 +236,11 @@ func BenchmarkSweep(b *testing.B) {
 		name := types.NamespacedName{Namespace: "apps", Name: fmt.Sprint("a", i)}
 		file := Path(name, [32]byte{1})
 		refs[file] = true
-		if err := d.root.MkdirAll(dirOf(name), 0o700); err != nil {
+		if err := d.dir.Root.MkdirAll(dirOf(name), 0o700); err != nil {
 			b.Fatal(err)
 		}
 		for _, f := range []string{file, recordOf(file)} {
-			if err := d.root.WriteFile(f, nil, 0o600); err != nil {
+			if err := d.dir.Root.WriteFile(f, nil, 0o600); err != nil {
 				b.Fatal(err)
 			}
 		}

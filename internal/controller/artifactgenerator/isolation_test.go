@@ -122,8 +122,31 @@ artifacts:
 	w.condition("a01", "True Succeeded")
 }
 
-// W43, R112: a thousand changes are told in one event each way; see package report for its
-// text.
+// W28: nor does an artifact stay ready without its file when its generator cannot
+// do anything, whatever the reason.
+func TestStalledWithoutFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source("main@1", apps(1))
+	w.start()
+	w.apply("all", each)
+	w.ready("all", "True")
+	w.quiet()
+	w.end()
+	if err := os.RemoveAll(w.dir); err != nil {
+		t.Fatal(err)
+	}
+	w.apply("all", strings.ReplaceAll(each, "@s/", "@t/"))
+	w.start()
+	w.ready("all", "False ValidationFailed")
+	w.condition("a00", "False ArtifactMissing")
+	w.apply("all", each)
+	w.ready("all", "True")
+	w.condition("a00", "True Succeeded")
+}
+
+// W43, R112: a thousand changes are told in one event of each kind, with what
+// machines want to know.
 func TestEventsAreBounded(t *testing.T) {
 	t.Parallel()
 	const n = 50
