@@ -88,6 +88,17 @@ func (p *parts) addEvents(context.Context) error {
 	return nil
 }
 
+// addKeeper has the store kept in order.
+func (p *parts) addKeeper(context.Context) error {
+	p.wake = make(chan event.GenericEvent, 100)
+	o := p.keep
+	o.Store, o.Cache, o.Events = p.disk, p.mgr.GetCache(), p.events
+	o.Wake = func(g *v1beta1.ArtifactGenerator) { p.wake <- event.GenericEvent{Object: g} }
+	o.Observe = func(s store.Swept) { p.metrics.Stored(s.Kept, s.KeptBytes) }
+	p.keeper = keep.New(o)
+	return p.mgr.Add(p.keeper)
+}
+
 // addServer has artifacts served. The address is taken at once: what is
 // published can be downloaded, and that it is in use is known before anything is
 // done.
@@ -97,7 +108,8 @@ func (p *parts) addServer(context.Context) error {
 		return fmt.Errorf("serving artifacts: %w", err)
 	}
 	b := beacon.New(p.tellReached())
-	h := relay.Handler(b.Handler(serve.Handler(p.disk)), p.mgr.Elected(), p.leader)
+	files := serve.Checked(p.disk, p.keeper.Doubt)
+	h := relay.Handler(b.Handler(serve.Handler(files)), p.mgr.Elected(), p.leader)
 	var serving atomic.Bool
 	err = p.mgr.AddReadyzCheck("storage", func(*http.Request) error {
 		if !serving.Load() {
@@ -153,17 +165,6 @@ func (p *parts) tellReached() func(error) {
 		}
 		bad = err != nil
 	}
-}
-
-// addKeeper has the store kept in order.
-func (p *parts) addKeeper(context.Context) error {
-	p.wake = make(chan event.GenericEvent, 100)
-	o := p.keep
-	o.Store, o.Cache, o.Events = p.disk, p.mgr.GetCache(), p.events
-	o.Wake = func(g *v1beta1.ArtifactGenerator) { p.wake <- event.GenericEvent{Object: g} }
-	o.Observe = func(s store.Swept) { p.metrics.Stored(s.Kept, s.KeptBytes) }
-	p.keeper = keep.New(o)
-	return p.mgr.Add(p.keeper)
 }
 
 // addGenerators has ArtifactGenerators reconciled.

@@ -102,6 +102,9 @@ func (c *Cache) request(ctx context.Context, a Artifact, want digest.Digest, ali
 		return tree.Tree{}, nil, &trouble{later, err}
 	}
 	b := &body{from: res.Body, alive: alive, hash: want.New(), max: c.opts.MaxDownload}
+	if a.Size > 0 {
+		b.max = min(b.max, a.Size)
+	}
 	t, err := archive.Read(b, pack, c.opts.Archive)
 	if tr := c.verdict(b, pack, a, want, err); tr != nil {
 		pack.Close() //nolint:errcheck,gosec // nothing of it is used
@@ -131,13 +134,17 @@ func (c *Cache) tooLarge() *trouble {
 // The download is to blame before the content: what an archive of the wrong
 // digest looks like is of no interest.
 func (c *Cache) verdict(b *body, pack *blob.Pack, a Artifact, want digest.Digest, err error) *trouble {
-	_, _ = io.Copy(io.Discard, b) // Its error is in b.
+	whole := b.drain()
 	c.count(func(s *Stats) { s.Bytes += b.n })
 	switch {
+	case errors.Is(b.err, errTooLarge) && b.max < c.opts.MaxDownload:
+		return &trouble{later, fmt.Errorf("the tarball has more than the %d bytes that its source tells of", b.max)}
 	case errors.Is(b.err, errTooLarge):
 		return c.tooLarge()
 	case b.err != nil:
 		return &trouble{now, fmt.Errorf("the download breaks off: %w", plain(b.err))}
+	case !whole && err != nil: // What the digest is, nobody wants to wait for.
+		return &trouble{hopeless, fmt.Errorf("unpacking: %w", err)}
 	case !want.Is(b.hash) && b.n < a.Size:
 		return &trouble{now, fmt.Errorf("the download breaks off: %w", io.ErrUnexpectedEOF)}
 	case !want.Is(b.hash):
@@ -153,6 +160,11 @@ func (c *Cache) verdict(b *body, pack *blob.Pack, a Artifact, want digest.Digest
 	return nil
 }
 
+// maxDrain is how many bytes are read, after what was asked for, to know what
+// the digest would have been: enough for an archive that is wrong in its middle,
+// and not for one that does not end.
+const maxDrain = 16 << 20
+
 // body counts and hashes what comes over the wire, and remembers why it ended.
 type body struct {
 	from  io.Reader
@@ -160,8 +172,15 @@ type body struct {
 	hash  hash.Hash
 	max   int64
 
-	n   int64
-	err error // but for io.EOF
+	n     int64
+	ended bool
+	err   error // but for io.EOF
+}
+
+// drain reads what is left, within reason, and reports whether that was all.
+func (b *body) drain() bool {
+	_, _ = io.CopyN(io.Discard, b, maxDrain) // its error is in b
+	return b.ended
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -177,7 +196,8 @@ func (b *body) Read(p []byte) (int, error) {
 		b.err = errTooLarge
 		return 0, b.err
 	}
-	if err != nil && err != io.EOF {
+	b.ended = err == io.EOF
+	if err != nil && !b.ended {
 		b.err = err
 	}
 	return n, err

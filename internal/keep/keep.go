@@ -7,12 +7,14 @@ package keep
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/store"
 )
@@ -27,6 +29,7 @@ const (
 type Store interface {
 	Sweep(ctx context.Context, p store.Policy) (store.Swept, error)
 	Verify(ctx context.Context, c store.Check) (store.Verified, error)
+	Examine(ctx context.Context, path string) (ok bool, err error)
 }
 
 // Cache is where the keeper sees what is in use.
@@ -67,13 +70,25 @@ type Keeper struct {
 
 	// asked holds a value while a sweep is asked for.
 	asked chan struct{}
+	// doubted are files to be examined.
+	doubted chan string
 }
 
 // New returns a keeper that does nothing before [Keeper.Start].
 func New(o Options) *Keeper {
 	o.SweepEvery = cmp.Or(o.SweepEvery, DefaultSweepEvery)
 	o.VerifyEvery = cmp.Or(o.VerifyEvery, DefaultVerifyEvery)
-	return &Keeper{o, make(chan struct{}, 1)}
+	return &Keeper{o, make(chan struct{}, 1), make(chan string, 16)}
+}
+
+// Doubt has the file at a path verified at once, for somebody found it damaged.
+// It does not block; when many are doubted at a time some wait for the next
+// verification of all.
+func (k *Keeper) Doubt(path string) {
+	select {
+	case k.doubted <- path:
+	default:
+	}
 }
 
 // Ask asks for a sweep. It does not block.
@@ -90,33 +105,42 @@ func (k *Keeper) Start(ctx context.Context) error {
 	if !k.Cache.WaitForCacheSync(ctx) {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		k.verifying(ctx)
-	}()
-	k.sweeping(ctx)
-	<-done
+	var group sync.WaitGroup
+	for _, do := range []func(context.Context){k.sweeping, k.verifying, k.doubting} {
+		group.Go(func() { do(ctx) })
+	}
+	group.Wait()
 	return nil
 }
 
+// sweeping sweeps when it is time. What was superseded just now is superfluous
+// after its time; those who ask for a sweep all the while do not put it off.
 func (k *Keeper) sweeping(ctx context.Context) {
+	after := k.TTL + time.Second
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	due, again := time.Now(), false
 	for {
+		next := k.SweepEvery
 		select {
 		case <-ctx.Done():
 			return
 		case <-k.asked:
-			// What was superseded just now is superfluous after its time.
-			timer.Reset(k.TTL + time.Second)
-			continue
+			if time.Until(due) <= after {
+				again = true // for what came too late for the one that is due
+				continue
+			}
+			next = after
 		case <-timer.C:
+			if err := k.sweep(ctx); err != nil && ctx.Err() == nil {
+				k.Log.Error(err, "sweeping the store")
+			}
+			if again {
+				next, again = min(after, next), false
+			}
 		}
-		if err := k.sweep(ctx); err != nil && ctx.Err() == nil {
-			k.Log.Error(err, "sweeping the store")
-		}
-		timer.Reset(k.SweepEvery)
+		due = time.Now().Add(next)
+		timer.Reset(next)
 	}
 }
 
@@ -134,6 +158,24 @@ func (k *Keeper) verifying(ctx context.Context) {
 	}
 }
 
+// doubting looks at files that are doubted.
+func (k *Keeper) doubting(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case path := <-k.doubted:
+			ok, err := k.Store.Examine(ctx, path)
+			if err == nil && !ok {
+				err = k.found(ctx, store.Verified{Corrupt: []string{path}})
+			}
+			if err != nil && ctx.Err() == nil {
+				k.Log.Error(err, "verifying a file", "path", path)
+			}
+		}
+	}
+}
+
 func (k *Keeper) sweep(ctx context.Context) error {
 	seen, err := k.look(ctx)
 	if err != nil {
@@ -145,7 +187,7 @@ func (k *Keeper) sweep(ctx context.Context) error {
 	}
 	if len(swept.Removed) > 0 {
 		k.Log.Info("swept the store", "files", len(swept.Removed), "bytes", swept.Bytes)
-		k.tell(seen.owned(swept.Removed), loop.Event{Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
+		k.tell(seen.owned(swept.Removed), loop.Event{Trace: true, Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
 	}
 	return err
 }
@@ -159,10 +201,16 @@ func (k *Keeper) verify(ctx context.Context) error {
 	if len(found.Corrupt)+len(found.Missing) == 0 {
 		return err
 	}
+	return fail.Join(err, k.found(ctx, found))
+}
+
+// found tells of files that are damaged or missing, and has them made again.
+func (k *Keeper) found(ctx context.Context, found store.Verified) error {
 	k.Log.Info("files are damaged and removed, or gone", "damaged", found.Corrupt, "gone", found.Missing)
-	// It took a while: who needs a file by now is to know that it is gone.
-	if now, err := k.look(ctx); err == nil {
-		seen = now
+	// Looked up now, for to find them took a while.
+	seen, err := k.look(ctx)
+	if err != nil {
+		return err
 	}
 	damaged := seen.owned(found.Corrupt)
 	k.tell(damaged, loop.Event{Warning: true, Reason: reasonDamaged, Action: actionVerify}, "found damaged, to be made again:")
@@ -180,5 +228,5 @@ func (k *Keeper) verify(ctx context.Context) error {
 	for _, g := range seen.needing(append(gone, found.Corrupt...)) {
 		k.Wake(g)
 	}
-	return err
+	return nil
 }

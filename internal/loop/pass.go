@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,7 @@ func (r *run[T]) begin(ctx context.Context, message string) error {
 // touches nothing else. What resumes the object also wakes it.
 func (r *run[T]) suspended(ctx context.Context) (reconcile.Result, error) {
 	r.acknowledge()
+	r.obj.SetConditions(suspend(r.was, r.obj.GetGeneration()))
 	err := r.writeStatus(ctx, true)
 	return r.queue(ctx, ending{}, err)
 }
@@ -115,6 +117,9 @@ func (r *run[T]) finalize(ctx context.Context) (reconcile.Result, error) {
 		return r.end(ctx, err)
 	}
 	err := r.setFinalizer(ctx, false)
+	if err == nil {
+		r.setFinalized(client.ObjectKeyFromObject(r.obj), r.obj.GetUID())
+	}
 	return r.queue(ctx, ending{}, err)
 }
 
@@ -184,7 +189,7 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 		return
 	case err == nil && news:
 	case err == nil:
-		logger.Info(e.message)
+		logger.V(1).Info(e.message)
 	default:
 		if e.err == nil { // The queue logs what it gets.
 			logger.Info("not reconciled", "reason", e.reason, "stalled", e.stalled, "cause", named(err).Error())
@@ -194,17 +199,18 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	if news && r.Events != nil {
 		r.Events.Record(r.obj, Event{
 			Warning: err != nil, Trace: err == nil && !meta.IsStatusConditionFalse(r.was, ready), Reason: e.reason, Message: bounded(e.message),
-			Action: r.action(err), Metadata: r.pass.Metadata,
+			Action: r.action(err, e.reason), Metadata: r.pass.Metadata,
 		})
 	}
 }
 
 // action returns what was being done when the error came up.
-func (r *run[T]) action(err error) string {
-	if at, ok := errors.AsType[*step.Error](err); ok {
-		return r.Kind.Actions[at.Step]
+func (r *run[T]) action(err error, reason string) string {
+	at, ok := errors.AsType[*step.Error](err)
+	if !ok {
+		return ""
 	}
-	return ""
+	return cmp.Or(r.Kind.Actions[at.Step], r.Kind.Actions[reason])
 }
 
 // hadFailed reports whether the pass before ended like this one.

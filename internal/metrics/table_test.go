@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,23 @@ func TestPageHasTheTable(t *testing.T) {
 	}
 	if d := cmp.Diff(want, string(data)); d != "" {
 		t.Errorf("%s is stale; run the test with -update (-want +got):\n%s", page, d)
+	}
+}
+
+// What the page asks for in alerts is there.
+func TestAlertsAskForMetrics(t *testing.T) {
+	data, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`\b(gotk|weir)_[a-z_]+`).FindAllString(string(data), -1)
+	for _, name := range names {
+		if name == "gotk_resource_info" {
+			continue // kube-state-metrics'
+		}
+		if !slices.ContainsFunc(metrics.Table(), func(m metrics.Metric) bool { return m.Name == name }) {
+			t.Errorf("there is no %s", name)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,8 +90,10 @@ func def[T comparable](field *T, value T) {
 }
 
 // Webhook posts events, as Flux's controllers do, to notification-controller or
-// whoever else understands them. It sends one after the other, while
-// [Webhook.Start] runs; those that nobody takes are dropped in the end.
+// whoever else understands them. They are of version v1, which differs from
+// v1beta1 only by fields that older receivers do not look at. It sends one after
+// the other, while [Webhook.Start] runs; those that nobody takes are dropped in
+// the end.
 //
 // Flux's own recorder (fluxcd/pkg/runtime/events) would post them while the
 // reconcile that has the news waits, for up to a minute each when the receiver
@@ -146,6 +148,7 @@ func (w *Webhook) event(about client.Object, gvk schema.GroupVersionKind, e loop
 		Timestamp:           metav1.Now(),
 		Message:             short(e.Message, maxMessage),
 		Reason:              e.Reason,
+		Action:              action(e),
 		Metadata:            metadata(gvk.Group, e.Metadata, about.GetAnnotations()),
 		ReportingController: w.o.Controller,
 		ReportingInstance:   w.o.Instance,

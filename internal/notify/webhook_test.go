@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	eventv1 "github.com/fluxcd/pkg/apis/event/v1beta1"
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -139,7 +139,7 @@ func TestWebhookSendsWhatFluxUnderstands(t *testing.T) {
 		InvolvedObject: corev1.ObjectReference{
 			APIVersion: "source.extensions.fluxcd.io/v1beta1", Kind: "ArtifactGenerator", Namespace: "apps", Name: "app", UID: "u", ResourceVersion: "7",
 		},
-		Severity: "error", Reason: "BuildFailed", Message: "no", ReportingController: "weir-controller", ReportingInstance: "weir-controller-0",
+		Severity: "error", Reason: "BuildFailed", Action: "Build", Message: "no", ReportingController: "weir-controller", ReportingInstance: "weir-controller-0",
 		Metadata: map[string]string{
 			"source.extensions.fluxcd.io/revision": "main@sha1:1", "event.toolkit.fluxcd.io/commit": "1", "event.toolkit.fluxcd.io/change_request": "33",
 		},

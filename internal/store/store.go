@@ -56,6 +56,15 @@ type File struct {
 	Artifact
 }
 
+// Release says that the artifact at path, which may have been put a moment ago,
+// is not going to be published, so that the next sweep need not wait for that.
+// A store that waits for nothing need not have the method Release.
+func Release(s Store, path string) {
+	if r, ok := s.(interface{ Release(path string) }); ok {
+		r.Release(path)
+	}
+}
+
 // Stat returns the artifact at path in s without reading it. It fails as
 // [Store.Open] does.
 func Stat(s interface{ Open(string) (*File, error) }, path string) (Artifact, error) {

@@ -14,14 +14,16 @@ import (
 	"github.com/weir-dev/weir/internal/controller/ledger"
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/report"
-	"github.com/weir-dev/weir/internal/fail"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
+	"github.com/weir-dev/weir/internal/store"
 )
 
 // publish has the draft carried out, and puts on record what became of it.
 func (r *run) publish(ctx context.Context) error {
 	announced := r.draft.Changes() || len(r.missing()) > 0
 	if announced {
+		if err := r.draft.Fits(); err != nil {
+			return err
+		}
 		// What is about to be created is on record first.
 		r.generator.Status.Inventory = r.draft.Ahead()
 		if err := r.pass.Begin(ctx, "reconciliation in progress"); err != nil {
@@ -36,9 +38,9 @@ func (r *run) publish(ctx context.Context) error {
 	r.tell(report.Of(r.generator, r.outcome.Changes, repairs))
 	r.generator.Status.Inventory = r.draft.After(r.outcome.Published, r.outcome.Left)
 	r.generator.Status.ObservedSourcesDigest = r.digest
-	r.draft.Withhold(func(k object.Key) *fail.Error { return r.outcome.Failed[k] })
+	r.draft.Fail(r.outcome.Failed)
 	r.count()
-	return r.trouble()
+	return nil
 }
 
 // count tells how many artifacts there were of which kind.
@@ -86,9 +88,18 @@ func (r *run) trouble() error {
 	return r.draft.Err()
 }
 
-// sweep remembers what a pass that ended well has seen, and tells of files that
-// may have become superfluous.
+// sweep lets the files go whose objects are gone or have others, tells what
+// failed, and remembers what a pass that ended well has seen.
 func (r *run) sweep(context.Context) error {
+	for _, e := range r.draft.Prune {
+		if e.IsArtifact() && !r.outcome.Left[draft.KeyOf(e)] {
+			store.Release(r.Store, draft.File(e))
+		}
+	}
+	r.Swept()
+	if err := r.trouble(); err != nil {
+		return err
+	}
 	r.ledger.Mark(r.uid(), ledger.Mark{
 		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,
 	})
@@ -97,6 +108,5 @@ func (r *run) sweep(context.Context) error {
 		message += fmt.Sprintf(" and manages %d namespace(s)", len(r.draft.Manage))
 	}
 	r.pass.Succeed("%s", message)
-	r.Swept()
 	return nil
 }

@@ -134,20 +134,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.loop.Reconcile(ctx, req)
 }
 
-// actions are what events call the steps.
+// actions are what events call the steps, and what failed of artifacts while
+// the step went on with others.
 var actions = map[string]string{
-	"observe": "ResolveSource", "fetch": "FetchSource", "build": "Build", "authorise": "Authorise", "publish": "Publish", "withdraw": "Prune",
+	"observe": "ResolveSource", "fetch": "FetchSource", "build": "Build", "publish": "Publish", "withdraw": "Prune",
+	v1beta1.ReasonBuildFailed: "Build", v1beta1.ReasonAccessDenied: "Authorise", v1beta1.ReasonPruneFailed: "Prune",
+	v1beta1.ReasonReconciliationFailed: "Publish", v1beta1.ReasonOwnershipConflict: "Publish",
 }
 
 func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
 	run := &run{Reconciler: r, generator: g, pass: p}
 	return []step.Step{
-		step.Of("observe", run.observe),     // the spec and the sources; nothing is new: done
-		step.Of("fetch", run.fetch),         // sources into trees
-		step.Of("build", run.build),         // trees into artifacts, and a draft of what becomes of them
-		step.Of("authorise", run.authorise), // withhold what may not be published
-		step.Of("publish", run.publish),     // artifacts into the store and into ExternalArtifacts
-		step.Of("sweep", run.sweep),         // remember what was seen, and tell of superfluous files
+		step.Of("observe", run.honest(run.observe)),     // the spec and the sources; nothing is new: done
+		step.Of("fetch", run.honest(run.fetch)),         // sources into trees
+		step.Of("build", run.honest(run.build)),         // trees into artifacts, and a draft of what becomes of them
+		step.Of("authorise", run.honest(run.authorise)), // withhold what may not be published
+		step.Of("publish", run.honest(run.publish)),     // artifacts into the store and into ExternalArtifacts
+		step.Of("sweep", run.honest(run.sweep)),         // let superfluous files go, and sum up
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/internal/tally"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -87,6 +88,11 @@ func (r *run) withdraw(ctx context.Context) error {
 	kept := map[object.Key]bool{}
 	for _, k := range r.alone {
 		kept[k] = true
+	}
+	for _, e := range r.inventory() {
+		if e.IsArtifact() && !out.Left[draft.KeyOf(e)] && !kept[draft.KeyOf(e)] {
+			store.Release(r.Store, draft.File(e))
+		}
 	}
 	r.generator.Status.Inventory = slices.DeleteFunc(r.generator.Status.Inventory,
 		func(e v1beta1.InventoryEntry) bool { return !out.Left[draft.KeyOf(e)] && !kept[draft.KeyOf(e)] })

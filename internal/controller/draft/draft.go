@@ -6,6 +6,7 @@ package draft
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -132,6 +133,20 @@ func Failure(k object.Key, err *fail.Error) build.Failure {
 	return build.Failure{Subject: nameOf(k), Namespace: k.Namespace, Name: k.Name, Err: err}
 }
 
+// Fail notes what could not be done, by object: those of the draft stay as they
+// were, and others, which only their marks make the generator's, are there
+// still.
+func (d *Draft) Fail(failed map[object.Key]*fail.Error) {
+	rest := maps.Clone(failed)
+	d.Withhold(func(k object.Key) *fail.Error {
+		delete(rest, k)
+		return failed[k]
+	})
+	for _, k := range slices.SortedFunc(maps.Keys(rest), object.Key.Compare) {
+		d.Failures = append(d.Failures, Failure(k, rest[k]))
+	}
+}
+
 // Guard refuses to prune everything after a change of the spec: a slip in a
 // path pattern must not delete what runs.
 func (d *Draft) Guard(pattern string) error {
@@ -156,6 +171,27 @@ func told(entries []v1beta1.InventoryEntry) string {
 	}
 	slices.Sort(texts)
 	return strings.Join(texts, " and ")
+}
+
+// maxRecord is how many bytes of inventory a generator may have. Beyond a
+// mebibyte and a half an API server takes no object, and the rest of the object
+// needs room too.
+const maxRecord = 1280 << 10
+
+// Fits refuses a draft that cannot be put on record: what is not on record is
+// not published, or nobody would remove it in the end.
+func (d *Draft) Fits() error {
+	size := 0
+	all := d.Ahead()
+	for _, e := range all {
+		size += len(`{"kind":"","namespace":"","name":"","digest":"","filename":""},`) +
+			len(e.Kind) + len(e.Namespace) + len(e.Name) + len(e.Digest) + len(e.Filename)
+	}
+	if size <= maxRecord {
+		return nil
+	}
+	return fail.Stalled(v1beta1.ReasonBuildFailed,
+		"%d artifacts need %d bytes of inventory, and a generator can have %d: divide them among several generators", len(all), size, maxRecord)
 }
 
 // Changes reports whether the draft changes what the inventory says, so that

@@ -1,6 +1,8 @@
 package draft_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -123,6 +125,22 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
+// What could not be removed fails too, though it was not to be published.
+func TestFail(t *testing.T) {
+	d := of("a gone", "a b", "")
+	failed := map[object.Key]*fail.Error{
+		draft.KeyOf(entries("a")[0]):    fail.Retried("First", "no a"),
+		draft.KeyOf(entries("gone")[0]): fail.Retried("Second", "it stays"),
+	}
+	d.Fail(failed)
+	if len(failed) != 2 || len(d.Publish) != 1 || d.Publish[0].Name != "b" || names(d.Keep) != "a gone" {
+		t.Errorf("publish %+v, keep %q", d.Publish, names(d.Keep))
+	}
+	if err := d.Err(); err == nil || err.Error() != "2 failed, 1 built: ns/a: no a; ns/gone: it stays" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestAfter(t *testing.T) {
 	set := func(names string) map[object.Key]bool {
 		out := map[object.Key]bool{}
@@ -187,6 +205,28 @@ func TestGuard(t *testing.T) {
 	} {
 		if err := d.Guard("@s/{x}"); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A generator with more artifacts than its status can hold is refused before
+// anything is published, and one with as many as it can is not.
+func TestFits(t *testing.T) {
+	for n, ok := range map[int]bool{1459: true, 4000: true, 8000: false} {
+		var artifacts []build.Artifact
+		for i := range n {
+			artifacts = append(artifacts, build.Artifact{Namespace: "a-namespace", Name: fmt.Sprintf("artifact-%05d", i)})
+		}
+		d := draft.Of(nil, &build.Result{Artifacts: artifacts})
+		if err := d.Fits(); (err == nil) != ok {
+			t.Errorf("%d artifacts: %v", n, err)
+		}
+		data, err := json.Marshal(d.Ahead())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tooLarge := len(data) > 3<<19; ok && tooLarge {
+			t.Errorf("%d artifacts make %d bytes", n, len(data))
 		}
 	}
 }

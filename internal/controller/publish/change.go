@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -8,6 +9,7 @@ import (
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/space"
+	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -51,7 +53,10 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 	out := &Outcome{
 		Published: make(map[object.Key]string, len(r.told)),
 		Left:      make(map[object.Key]bool, len(result.Inventory.Items)),
-		Failed:    r.failed,
+		Failed:    maps.Clone(r.failed),
+	}
+	if out.Failed == nil {
+		out.Failed = map[object.Key]*fail.Error{}
 	}
 	for k, t := range r.told {
 		out.Published[k] = t.version
