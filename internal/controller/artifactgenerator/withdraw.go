@@ -18,7 +18,6 @@ import (
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/store"
-	"github.com/weir-dev/weir/internal/tally"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
@@ -71,8 +70,7 @@ func (r *run) abandon(ctx context.Context, keys []object.Key) {
 		"serviceAccount", account.String(), "objects", names)
 	r.Events.Record(r.generator, loop.Event{
 		Warning: true, Reason: v1beta1.ReasonAccessDenied, Action: "Prune",
-		Message: fmt.Sprintf("left behind %s, because ServiceAccount %q, which authorises their removal, is gone",
-			tally.Of(len(names), "object", func(i int) string { return names[i] }), account),
+		Message: fmt.Sprintf("left behind %s, because ServiceAccount %q, which authorises their removal, is gone", draft.Told(keys), account),
 	})
 	r.generator.Status.Inventory = slices.DeleteFunc(r.generator.Status.Inventory,
 		func(e v1beta1.InventoryEntry) bool { return gone[draft.KeyOf(e)] })
@@ -108,7 +106,7 @@ func (r *run) withdraw(ctx context.Context) error {
 	}
 	if len(left) > 0 {
 		return &fail.Error{Reason: v1beta1.ReasonPruneFailed, Class: fail.Wait, After: again, Err: fmt.Errorf(
-			"waiting for the deletion of %s", tally.Of(len(left), "object", func(i int) string { return left[i].String() }))}
+			"waiting for the deletion of %s", draft.Told(left))}
 	}
 	return nil
 }

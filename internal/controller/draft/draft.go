@@ -155,21 +155,27 @@ func (d *Draft) Guard(pattern string) error {
 	}
 	return fail.Stalled(v1beta1.ReasonBuildFailed,
 		"pathPattern %q matches no directory since the spec changed, and %s would be deleted; annotate the generator with %s: %s if that is meant",
-		pattern, told(d.Prune), v1beta1.AnnotationPrune, v1beta1.ValueForce)
+		pattern, Told(keysOf(d.Prune)), v1beta1.AnnotationPrune, v1beta1.ValueForce)
 }
 
-// told counts and names entries.
-func told(entries []v1beta1.InventoryEntry) string {
-	var texts []string
-	for kind, all := range map[string][]v1beta1.InventoryEntry{
-		"artifact":  without(entries, func(e v1beta1.InventoryEntry) bool { return !e.IsArtifact() }),
-		"namespace": without(entries, v1beta1.InventoryEntry.IsArtifact),
-	} {
-		if len(all) > 0 {
-			texts = append(texts, tally.Of(len(all), kind, func(i int) string { return nameOf(KeyOf(all[i])) }))
+// Told counts and names objects for people.
+func Told(keys []object.Key) string {
+	var artifacts, namespaces []object.Key
+	for _, k := range keys {
+		if k.IsNamespace() {
+			namespaces = append(namespaces, k)
+		} else {
+			artifacts = append(artifacts, k)
 		}
 	}
-	slices.Sort(texts)
+	var texts []string
+	count := func(kind string, list []object.Key) {
+		if len(list) > 0 {
+			texts = append(texts, tally.Of(len(list), kind, func(i int) string { return nameOf(list[i]) }))
+		}
+	}
+	count("artifact", artifacts)
+	count("namespace", namespaces)
 	return strings.Join(texts, " and ")
 }
 
@@ -264,6 +270,14 @@ func nameOf(k object.Key) string {
 		return k.Name
 	}
 	return strings.Join([]string{k.Namespace, k.Name}, "/")
+}
+
+func keysOf(entries []v1beta1.InventoryEntry) []object.Key {
+	out := make([]object.Key, len(entries))
+	for i, e := range entries {
+		out[i] = KeyOf(e)
+	}
+	return out
 }
 
 // Key returns the key of the object that stands for an artifact.
