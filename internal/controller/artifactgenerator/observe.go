@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -95,7 +94,7 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	live, err := r.publisher.Versions(ctx, r.uid())
-	if err != nil || !maps.Equal(live, last.Versions) {
+	if err != nil || !last.Same(live) {
 		return false, err
 	}
 	return len(r.missing()) == 0, nil

@@ -19,7 +19,7 @@ import (
 
 // publish has the draft carried out, and puts on record what became of it.
 func (r *run) publish(ctx context.Context) error {
-	announced := r.draft.Changes() || len(r.missing()) > 0
+	announced := r.draft.Changes(r.ledger.Leaving(r.uid())) || len(r.missing()) > 0
 	if announced {
 		if err := r.draft.Fits(); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (r *run) sweep(context.Context) error {
 		return err
 	}
 	r.ledger.Mark(r.uid(), ledger.Mark{
-		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,
+		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Seen,
 	})
 	message := fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(r.draft.Publish))
 	if r.recipe.Managed != nil {

@@ -201,9 +201,11 @@ func (d *Draft) Fits() error {
 }
 
 // Changes reports whether the draft changes what the inventory says, so that
-// [Draft.Ahead] has to be recorded before it is done.
-func (d *Draft) Changes() bool {
-	return len(d.Prune) > 0 || slices.ContainsFunc(d.news(), func(e v1beta1.InventoryEntry) bool {
+// [Draft.Ahead] has to be recorded before it is done. What is leaving already
+// was recorded.
+func (d *Draft) Changes(leaving map[object.Key]bool) bool {
+	goes := func(e v1beta1.InventoryEntry) bool { return !leaving[KeyOf(e)] }
+	return slices.ContainsFunc(d.Prune, goes) || slices.ContainsFunc(d.news(), func(e v1beta1.InventoryEntry) bool {
 		return d.had[KeyOf(e)].Digest != e.Digest
 	})
 }

@@ -90,7 +90,7 @@ func TestWithholdAll(t *testing.T) {
 	inventory := append(entries("a", "b"), v1beta1.InventoryEntry{Kind: v1beta1.InventoryNamespace, Name: "old"})
 	d := draft.Of(inventory, &build.Result{Artifacts: built("a"), Namespaces: []build.Namespace{{Name: "ns"}}})
 	d.Withhold(func(object.Key) *fail.Error { return fail.Retried("R", "denied") })
-	if len(d.Publish)+len(d.Manage)+len(d.Prune) > 0 || len(d.Failures) != 4 || d.Changes() {
+	if len(d.Publish)+len(d.Manage)+len(d.Prune) > 0 || len(d.Failures) != 4 || d.Changes(nil) {
 		t.Errorf("%+v", d)
 	}
 	if got := names(d.After(nil, nil)); got != "a b old" {
@@ -141,14 +141,15 @@ func TestFail(t *testing.T) {
 	}
 }
 
-func TestAfter(t *testing.T) {
-	set := func(names string) map[object.Key]bool {
-		out := map[object.Key]bool{}
-		for _, e := range entries(strings.Fields(names)...) {
-			out[draft.KeyOf(e)] = true
-		}
-		return out
+func set(names string) map[object.Key]bool {
+	out := map[object.Key]bool{}
+	for _, e := range entries(strings.Fields(names)...) {
+		out[draft.KeyOf(e)] = true
 	}
+	return out
+}
+
+func TestAfter(t *testing.T) {
 	for name, c := range map[string]struct{ inventory, artifacts, failed, published, left, want string }{
 		"all is well":                            {"b", "a b", "", "a b", "a b", "a b"},
 		"what could not be built stays":          {"b", "a", "b", "a", "a", "a b"},
@@ -177,16 +178,18 @@ func TestChanges(t *testing.T) {
 	moved := entries("a")
 	moved[0].Digest = "sha256:other"
 	for name, c := range map[string]struct {
-		draft *draft.Draft
-		want  bool
+		draft   *draft.Draft
+		leaving map[object.Key]bool
+		want    bool
 	}{
-		"nothing":     {of("a", "a", ""), false},
-		"kept":        {of("a b", "a", "b"), false},
-		"new":         {of("a", "a b", ""), true},
-		"other":       {draft.Of(moved, &build.Result{Artifacts: built("a")}), true},
-		"superfluous": {of("a b", "a", ""), true},
+		"nothing":     {of("a", "a", ""), nil, false},
+		"kept":        {of("a b", "a", "b"), nil, false},
+		"new":         {of("a", "a b", ""), nil, true},
+		"other":       {draft.Of(moved, &build.Result{Artifacts: built("a")}), nil, true},
+		"superfluous": {of("a b", "a", ""), nil, true},
+		"leaving":     {of("a b", "a", ""), set("b"), false},
 	} {
-		if got := c.draft.Changes(); got != c.want {
+		if got := c.draft.Changes(c.leaving); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

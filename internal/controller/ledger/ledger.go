@@ -35,8 +35,15 @@ type Mark struct {
 	// Generation is that of the generator, Digest that of its sources.
 	Generation int64
 	Digest     string
-	// Versions are the resource versions at which objects were as wanted.
+	// Versions are the resource versions at which objects were as wanted. Of
+	// those that are on their way out it only says that they are there, by an
+	// empty version.
 	Versions map[object.Key]string
+}
+
+// Same reports whether objects with these versions are as they were.
+func (m *Mark) Same(live map[object.Key]string) bool {
+	return maps.EqualFunc(m.Versions, live, func(was, is string) bool { return was == "" || was == is })
 }
 
 // on calls f with the page of a generator.
@@ -77,6 +84,19 @@ func (l *Ledger) Tell(uid types.UID, told map[object.Key]*meta.Artifact) {
 func (l *Ledger) Told(uid types.UID, k object.Key) (a *meta.Artifact) {
 	l.on(uid, func(p *page) { a = p.told[k] })
 	return a
+}
+
+// Leaving returns which objects of a generator are known to be on their way out.
+func (l *Ledger) Leaving(uid types.UID) map[object.Key]bool {
+	out := map[object.Key]bool{}
+	l.on(uid, func(p *page) {
+		for k := range p.items {
+			if p.items[k].State == inventory.Leaving {
+				out[k] = true
+			}
+		}
+	})
+	return out
 }
 
 // Forget drops the page of a generator.

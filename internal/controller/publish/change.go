@@ -11,6 +11,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/pkg/reconciler"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
@@ -48,28 +49,49 @@ type Change struct {
 	Why string
 }
 
+// see notes what is there.
+func (r *run) see(result *reconciler.Result, out *Outcome) {
+	for k, t := range r.told {
+		out.Published[k], out.Seen[k] = t.version, t.version
+	}
+	wanted := make(map[object.Key]bool, len(r.Namespaces))
+	for _, n := range r.Namespaces {
+		wanted[space.KeyOf(n.Name)] = true
+	}
+	outcomes := make(map[object.Key]plan.Outcome, len(result.Outcomes))
+	for _, o := range result.Outcomes {
+		outcomes[o.Key] = o
+	}
+	for _, it := range result.Inventory.Items {
+		out.Left[it.Key] = true
+		version := outcomes[it.Key].Pre.ResourceVersion
+		if outcomes[it.Key].Verb.Writes() {
+			version = it.ResourceVersion
+		}
+		switch {
+		case it.State == inventory.Leaving:
+			out.Seen[it.Key] = ""
+		case it.State.Written() && it.IsNamespace():
+			out.Seen[it.Key] = version
+		}
+		if wanted[it.Key] && r.failed[it.Key] == nil {
+			out.Published[it.Key] = version
+		}
+	}
+}
+
 // outcome sums up what was done.
 func (r *run) outcome(result *reconciler.Result) *Outcome {
 	out := &Outcome{
 		Published: make(map[object.Key]string, len(r.told)),
+		Seen:      make(map[object.Key]string, len(r.told)),
 		Left:      make(map[object.Key]bool, len(result.Inventory.Items)),
 		Failed:    maps.Clone(r.failed),
 	}
 	if out.Failed == nil {
 		out.Failed = map[object.Key]*fail.Error{}
 	}
-	for k, t := range r.told {
-		out.Published[k] = t.version
-	}
-	for _, n := range r.Namespaces {
-		if k := space.KeyOf(n.Name); r.failed[k] == nil {
-			it, _ := result.Inventory.Find(k)
-			out.Published[k] = it.ResourceVersion
-		}
-	}
-	for _, it := range result.Inventory.Items {
-		out.Left[it.Key] = true
-	}
+	r.see(result, out)
 	artifacts := make(map[object.Key]*build.Artifact, len(r.Artifacts))
 	for i, a := range r.Artifacts {
 		artifacts[draft.Key(a)] = &r.Artifacts[i]

@@ -84,8 +84,11 @@ type Request struct {
 type Outcome struct {
 	// Published are the artifacts whose objects say what is stored, by key, with
 	// the versions at which they do, and likewise the namespaces that say what is
-	// wanted or are not to be touched. The latter have no version.
+	// wanted or are not to be touched.
 	Published map[object.Key]string
+	// Seen are the versions of all objects that say they are the generator's, as
+	// far as they are known. It is empty for those that are on their way out.
+	Seen map[object.Key]string
 	// Left are the objects that are still there, published or not, but for those
 	// to keep.
 	Left map[object.Key]bool
