@@ -546,6 +546,25 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
+// An object that was never worked on says why it is not, once, and never that it
+// is ready.
+func TestSuspendedFromTheFirst(t *testing.T) {
+	cl := newCluster(t, newGenerator(func(g *generator) {
+		g.Annotations = map[string]string{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled}
+	}))
+	for range 2 {
+		if _, err := cl.reconcile(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := conditions{condition("Ready", metav1.ConditionUnknown, v1beta1.ReasonReconciliationDisabled, "reconciliation is disabled", generation)}
+	if diff := cmp.Diff(texts(want), texts(cl.get(t).Status.Conditions)); diff != "" || cl.status != 1 {
+		t.Errorf("%d writes (-want +got):\n%s", cl.status, diff)
+	}
+}
+
+// R110: the next pass is at the object's interval, spread, whether or not there
+// was anything to do.
 func TestInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		every  string
@@ -563,8 +582,11 @@ func TestInterval(t *testing.T) {
 				g.Annotations = map[string]string{v1beta1.AnnotationReconcileEvery: c.every}
 			}))
 			cl.loop.Jitter = c.jitter
-			if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
-				t.Errorf("got %v, %v", got, err)
+			for _, end := range []error{nil, step.Done} {
+				cl.steps = func(*generator, *loop.Pass) error { return end }
+				if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
+					t.Errorf("after %v: got %v, %v", end, got, err)
+				}
 			}
 		})
 	}

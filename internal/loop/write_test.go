@@ -140,7 +140,7 @@ func TestConflictsAreNotSilentForEver(t *testing.T) {
 	}
 }
 
-// A program that ends in the middle of its work leaves a state that the next
+// W10: a program that ends in the middle of its work leaves a state that the next
 // one takes up: never a claim that all is well (O1).
 func TestInterruptedWorkIsPickedUp(t *testing.T) {
 	cl := newCluster(t, newGenerator(func(g *generator) { g.Status.Conditions = older }))
