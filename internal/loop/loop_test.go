@@ -38,8 +38,9 @@ type cluster struct {
 
 	steps    func(*generator, *loop.Pass) error
 	finalize func(*generator, *loop.Pass) error
-	before   func() // the next write of a status
-	status   int    // writes
+	before   func()     // the next write of a status
+	stale    *generator // what is read, if set
+	status   int        // writes
 	meta     int
 	events   []string
 	last     loop.Event
@@ -76,6 +77,13 @@ func newCluster(t *testing.T, g *generator) *cluster {
 	c := &cluster{}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(g).WithStatusSubresource(&generator{}).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if g, ok := obj.(*generator); ok && c.stale != nil {
+					c.stale.DeepCopyInto(g)
+					return nil
+				}
+				return w.Get(ctx, key, obj, opts...)
+			},
 			Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 				c.meta++
 				return w.Patch(ctx, obj, p, opts...)

@@ -117,6 +117,9 @@ func (r *run[T]) finalize(ctx context.Context) (reconcile.Result, error) {
 		return r.end(ctx, err)
 	}
 	err := r.setFinalizer(ctx, false)
+	if err == nil {
+		r.setFinalized(client.ObjectKeyFromObject(r.obj), r.obj.GetUID())
+	}
 	return r.queue(ctx, ending{}, err)
 }
 
