@@ -54,7 +54,7 @@ var layers = []struct {
 	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
 	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
 	{"controllers", []string{"internal/controller/source", "internal/controller/artifactgenerator"}, false},
-	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
+	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/offline", "internal/cli", "internal/app"}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
 }

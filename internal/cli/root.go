@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weir-dev/weir/internal/cli/offline"
+	"github.com/weir-dev/weir/internal/cli/process"
 )
 
 func newRoot(env Env, args []string) *cobra.Command {
@@ -28,7 +31,7 @@ func newRoot(env Env, args []string) *cobra.Command {
 	c.SetHelpTemplate(helpTemplate)
 	c.SetHelpCommand(newHelp())
 	c.SetFlagErrorFunc(flagErrors(args))
-	c.AddCommand(newBuild(env), newVersion(env))
+	c.AddCommand(offline.Build(env), newVersion(env))
 	c.InitDefaultCompletionCmd()
 	finish(c)
 	return c
@@ -99,7 +102,7 @@ func newHelp() *cobra.Command {
 			of, rest, err := c.Root().Find(args)
 			switch {
 			case err != nil:
-				return usage(err)
+				return process.Usage(err)
 			case len(rest) > 0:
 				return unknownCommand(of, rest[0])
 			}

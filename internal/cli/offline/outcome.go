@@ -1,10 +1,11 @@
-package cli
+package offline
 
 import (
 	"fmt"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/cli/process"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/view"
 )
@@ -96,10 +97,10 @@ func (j *job) print() error {
 		}
 	}
 	for _, err := range j.told {
-		j.env.fail(fmt.Errorf("%s: %w", view.ErrorOf(v1beta1.ReasonReconciliationFailed, err).Reason, err))
+		j.env.Fail(fmt.Errorf("%s: %w", view.ErrorOf(v1beta1.ReasonReconciliationFailed, err).Reason, err))
 	}
 	if j.report.Error != nil {
-		return errReported
+		return process.ErrReported
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package offline
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-dev/weir/internal/cli/manifest"
+	"github.com/weir-dev/weir/internal/cli/process"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/view"
 )
@@ -52,23 +53,23 @@ func (f *buildFlags) register(c *cobra.Command) {
 func (f *buildFlags) check() error {
 	switch {
 	case len(f.files) == 0:
-		return usagef("--filename: name the ArtifactGenerators to build, such as -f generator.yaml")
+		return process.Usagef("--filename: name the ArtifactGenerators to build, such as -f generator.yaml")
 	case f.unpacked && f.outputDir == "":
-		return usagef("--unpacked writes directories: name where with --output-dir")
+		return process.Usagef("--unpacked writes directories: name where with --output-dir")
 	case f.concurrency < 0:
-		return usagef("--concurrency: %d is less than 0", f.concurrency)
+		return process.Usagef("--concurrency: %d is less than 0", f.concurrency)
 	}
 	if f.concurrency == 0 {
 		f.concurrency = runtime.GOMAXPROCS(0)
 	}
 	if info, err := os.Stat(f.outputDir); err == nil && !info.IsDir() {
-		return usagef("--output-dir: %q is not a directory", f.outputDir)
+		return process.Usagef("--output-dir: %q is not a directory", f.outputDir)
 	}
 	switch view.Format(f.output) {
 	case view.Table, view.JSON, view.YAML:
 		return nil
 	default:
-		return usagef("--output: %q is none of table, json and yaml", f.output)
+		return process.Usagef("--output: %q is none of table, json and yaml", f.output)
 	}
 }
 
