@@ -39,7 +39,7 @@ type job struct {
 	output  *local.Output           // run, nil when nothing is written
 	makers  map[string]string       // run, the generator of each artifact and namespace
 	errs    []error                 // compile and run, one a generator
-	told    []error                 // the same one by one, for people
+	told    []error                 // the same one by one and as printed, for people
 	report  view.Report             // run
 }
 
