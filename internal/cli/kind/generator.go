@@ -49,7 +49,7 @@ func generatorRow(o *unstructured.Unstructured, now time.Time) ([]string, error)
 			namespaces++
 		}
 	}
-	r := readiness(g.Status.Conditions, g.Generation)
+	r := readiness(g.Status.Conditions, &g.ObjectMeta)
 	return []string{
 		strconv.Itoa(artifacts), failed(r), strconv.Itoa(namespaces), string(r.Status),
 		title(g.IsDisabled()), age(g.CreationTimestamp, now), sources(g.Spec.Sources), r.Reason, r.Message,
@@ -58,12 +58,14 @@ func generatorRow(o *unstructured.Unstructured, now time.Time) ([]string, error)
 
 // readiness returns the condition Ready. What it says of an earlier generation
 // is not known of this one.
-func readiness(conditions []metav1.Condition, generation int64) metav1.Condition {
+func readiness(conditions []metav1.Condition, about *metav1.ObjectMeta) metav1.Condition {
 	r := meta.FindStatusCondition(conditions, v1beta1.ConditionReady)
 	switch {
 	case r == nil:
 		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: "-", Message: "not reconciled yet"}
-	case r.ObservedGeneration < generation:
+	case r.ObservedGeneration < about.Generation && about.DeletionTimestamp != nil:
+		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: r.Reason, Message: "being deleted"}
+	case r.ObservedGeneration < about.Generation:
 		return metav1.Condition{Status: metav1.ConditionUnknown, Reason: r.Reason, Message: "the spec has changed and is not reconciled yet; before: " + r.Message}
 	}
 	return *r

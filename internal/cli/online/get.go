@@ -103,7 +103,7 @@ func (g *get) print(p *printer.Printer, all []unstructured.Unstructured) error {
 	return p.All(g.env.Out, all)
 }
 
-// follow prints what is there, and each object that changes.
+// follow prints what is there, and each object that changes, until interrupted.
 func (g *get) follow(ctx context.Context, objects cluster.Objects, p *printer.Printer, now []unstructured.Unstructured) error {
 	selection := cluster.Selection{Labels: g.labels}
 	if len(g.names) == 1 {
@@ -121,8 +121,11 @@ func (g *get) follow(ctx context.Context, objects cluster.Objects, p *printer.Pr
 		printErr = p.Each(g.env.Out, []unstructured.Unstructured{*o})
 		return printErr != nil
 	})
-	if printErr != nil {
+	switch {
+	case printErr != nil:
 		return fmt.Errorf("printing the result: %w", printErr)
+	case ctx.Err() != nil: // which is how one stops watching
+		return nil
 	}
 	return err
 }
