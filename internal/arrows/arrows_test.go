@@ -54,9 +54,9 @@ var layers = []struct {
 	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
 	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
 	{"controllers", []string{"internal/controller/source", "internal/controller/artifactgenerator"}, false},
-	{"command line", []string{"internal/cli/kind", "internal/cli/printer"}, false},
+	{"kinds of commands", []string{"internal/cli/kind"}, true},
 	{"programs", []string{
-		"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/cluster",
+		"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/cluster", "internal/cli/printer",
 		"internal/cli/offline", "internal/cli/online", "internal/cli", "internal/app",
 	}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
