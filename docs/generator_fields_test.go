@@ -152,7 +152,8 @@ func count(least, most *int64) string {
 }
 
 // code are the words of a description that are written as code.
-var code = regexp.MustCompile(`"[^"]+"|@[a-z]+/[a-z]+|@alias\b|\b[a-z.]+\.(?:fluxcd|opencontainers|kubernetes)\.[a-z]+(?:/[A-Za-z-]+|(?:\.[a-z]+)+)?(?:: Disabled)?|--[a-z-]+[a-z]|\bstatus\.[A-Za-z.]+[a-z]\b|\blatest@sha256:hex\b`)
+var code = regexp.MustCompile(`"[^"]+"|@[a-z]+/[a-z]+|@alias\b|\b[a-z.]+\.(?:fluxcd|opencontainers|kubernetes)\.[a-z]+(?:/[A-Za-z-]+|(?:\.[a-z]+)+)?(?:: Disabled|=[a-z0-9]+)?|` +
+	`--[a-z-]+[a-z]|\bstatus\.[A-Za-z.]+[a-z]\b|\blatest@sha256:hex\b|\$[A-Z_]+|\bNAME=true\b`)
 
 // prose is a description in the cell of a table.
 func prose(description string) string {

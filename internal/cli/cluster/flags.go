@@ -8,6 +8,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ func (f *Flags) Connect() (*Cluster, error) {
 	if _, err := clientcmd.ParseTimeout(f.overrides.Timeout); err != nil {
 		return nil, process.Usagef("--request-timeout: %q is no duration such as 10s", f.overrides.Timeout)
 	}
+	if len(f.overrides.AuthInfo.ImpersonateGroups) > 0 && f.overrides.AuthInfo.Impersonate == "" {
+		return nil, process.Usagef("--as-group needs a user: give --as too")
+	}
 	loader := f.loader()
 	config, err := loader.ClientConfig()
 	if err != nil {
@@ -79,7 +83,7 @@ func (f *Flags) loader() clientcmd.ClientConfig {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: f.kubeconfig}
 	if list := f.env.Getenv(clientcmd.RecommendedConfigPathEnvVar); list != "" {
 		rules.Precedence = filepath.SplitList(list)
-	} else if home := f.env.Getenv("HOME"); home != "" {
+	} else if home := cmp.Or(f.env.Getenv("HOME"), f.env.Getenv("USERPROFILE")); home != "" {
 		rules.Precedence = []string{filepath.Join(home, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)}
 	}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &f.overrides)
