@@ -44,6 +44,9 @@ type Cluster struct {
 // Objects are the objects of one resource in one namespace, or in all.
 // Errors say what to do where the API server's would not.
 type Objects struct {
+	// Namespace is theirs, empty for all.
+	Namespace string
+
 	cluster  *Cluster
 	resource Resource
 	client   dynamic.ResourceInterface
@@ -51,10 +54,7 @@ type Objects struct {
 
 // Objects returns the objects of a resource in a namespace, "" for all.
 func (c *Cluster) Objects(r Resource, namespace string) Objects {
-	if namespace == "" {
-		return Objects{c, r, c.client.Resource(r)}
-	}
-	return Objects{c, r, c.client.Resource(r).Namespace(namespace)}
+	return Objects{namespace, c, r, c.client.Resource(r).Namespace(namespace)}
 }
 
 // In returns the objects of the same resource in one namespace.

@@ -54,7 +54,7 @@ func Find(name string) (Kind, error) {
 			return k, nil
 		}
 	}
-	return Kind{}, fmt.Errorf("unknown kind %q; there is %s", name, List())
+	return Kind{}, fmt.Errorf("unknown kind %q; known are %s", name, List())
 }
 
 // List names all kinds, for a sentence.

@@ -69,17 +69,17 @@ func (g *get) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return process.Usagef("--output: %w", err)
 	}
-	objects, namespace, err := g.connect()
+	objects, err := g.connect()
 	if err != nil {
 		return err
 	}
 	// What was not found has been told, and does not hide what was.
-	all, missing := g.resolve(ctx, objects, namespace, g.ignore)
+	all, missing := g.resolve(ctx, objects, g.ignore)
 	if missing != nil && len(all) == 0 {
 		return missing
 	}
 	if len(all) == 0 && len(g.names) == 0 && p.ShowsNothing() {
-		g.nothing(namespace)
+		g.nothing(objects)
 	}
 	if g.watch {
 		return g.follow(ctx, objects, p, all)

@@ -104,20 +104,20 @@ func (t *target) named(c *cobra.Command) error {
 }
 
 // connect returns the objects of the kind where they are to be looked for.
-func (t *target) connect() (cluster.Objects, string, error) {
+func (t *target) connect() (cluster.Objects, error) {
 	c, err := t.flags.Connect()
 	if err != nil {
-		return cluster.Objects{}, "", err
+		return cluster.Objects{}, err
 	}
 	if t.everywhere {
-		return c.Objects(t.kind.Resource, ""), "", nil
+		return c.Objects(t.kind.Resource, ""), nil
 	}
-	return c.Objects(t.kind.Resource, c.Namespace), c.Namespace, nil
+	return c.Objects(t.kind.Resource, c.Namespace), nil
 }
 
 // resolve returns the objects that are meant. Those that are missing are told;
 // if ignore is set they are not.
-func (t *target) resolve(ctx context.Context, objects cluster.Objects, namespace string, ignore bool) ([]unstructured.Unstructured, error) {
+func (t *target) resolve(ctx context.Context, objects cluster.Objects, ignore bool) ([]unstructured.Unstructured, error) {
 	if len(t.names) == 0 {
 		return objects.List(ctx, cluster.Selection{Labels: t.labels})
 	}
@@ -131,7 +131,7 @@ func (t *target) resolve(ctx context.Context, objects cluster.Objects, namespace
 		case !apierrors.IsNotFound(getErr):
 			return out, getErr
 		case !ignore:
-			t.env.Fail(fmt.Errorf("%w in namespace %s", getErr, namespace))
+			t.env.Fail(fmt.Errorf("%w in namespace %s", getErr, objects.Namespace))
 			err = process.ErrReported
 		}
 	}
@@ -139,27 +139,27 @@ func (t *target) resolve(ctx context.Context, objects cluster.Objects, namespace
 }
 
 // nothing tells that nothing was found, in kubectl's words.
-func (t *target) nothing(namespace string) {
-	if namespace == "" {
+func (t *target) nothing(objects cluster.Objects) {
+	if t.everywhere {
 		t.env.Note("No resources found")
 		return
 	}
-	t.env.Note("No resources found in %s namespace.", namespace)
+	t.env.Note("No resources found in %s namespace.", objects.Namespace)
 }
 
 // each does something to each object that is meant. What fails is told and
 // does not stop the rest.
 func (t *target) each(ctx context.Context, do func(cluster.Objects, *unstructured.Unstructured) error) error {
-	objects, namespace, err := t.connect()
+	objects, err := t.connect()
 	if err != nil {
 		return err
 	}
-	all, err := t.resolve(ctx, objects, namespace, false)
+	all, err := t.resolve(ctx, objects, false)
 	if err != nil && !errors.Is(err, process.ErrReported) {
 		return err
 	}
 	if len(all) == 0 && err == nil {
-		t.nothing(namespace)
+		t.nothing(objects)
 	}
 	for i := range all {
 		one := all[i].DeepCopy()

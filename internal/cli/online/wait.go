@@ -30,7 +30,7 @@ func (r *request) await(ctx context.Context, asked []*unstructured.Unstructured)
 		w.asked[o.GetUID()] = o.GetAnnotations()[v1beta1.AnnotationRequestedAt]
 		w.last[o.GetUID()] = o
 	}
-	objects, _, err := r.connect()
+	objects, err := r.connect()
 	if err != nil {
 		return err
 	}
