@@ -55,7 +55,8 @@ var layers = []struct {
 	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
 	{"controllers", []string{"internal/controller/source", "internal/controller/artifactgenerator"}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
-	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
+	{"test cluster", []string{"internal/child", "internal/testcluster", "internal/testpod", "internal/testflux", "internal/testforge"}, false},
+	{"demo", []string{"internal/demo"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
 }
 
