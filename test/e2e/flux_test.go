@@ -22,6 +22,7 @@ func TestFlux(t *testing.T) {
 	s.flux = newFlux(t, s)
 	t.Run("alone", func(t *testing.T) { s.play(t, files, true) })
 	t.Run("together", func(t *testing.T) { s.play(t, files, false) })
+	t.Run("monorepo", func(t *testing.T) { testMonorepo(t, s) })
 
 }
 
