@@ -34,6 +34,12 @@ run: build ## build the CLI and run it on the examples
 	$(BIN)/weir build $(patsubst %/generator.yaml,-f %,$(wildcard examples/*/generator.yaml)) \
 		$(foreach dir,$(wildcard examples/*/sources/*),--source $(notdir $(dir))=$(dir))
 
+.PHONY: demo
+demo: controlplane flux ## show Weir at work on this machine, with real Flux; DEMO_FLAGS=--once ends by itself
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/weir-controller ./cmd/weir-controller
+	go build -trimpath -o $(BIN)/demo ./test/demo
+	@$(BIN)/demo $(DEMO_FLAGS)
+
 # Modules of their own hold what only a test or a tool needs.
 NESTED := test/compat test/helm test/servers tools/gen
 
