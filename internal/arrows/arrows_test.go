@@ -66,7 +66,8 @@ var layers = []struct {
 		"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/cluster", "internal/cli/printer",
 		"internal/cli/offline", "internal/cli/online", "internal/cli", "internal/app",
 	}, false},
-	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
+	{"test cluster", []string{"internal/child", "internal/testcluster", "internal/testpod", "internal/testflux", "internal/testforge"}, false},
+	{"demo", []string{"internal/demo"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
 }
 
