@@ -29,6 +29,9 @@
 //		since the reset, a line for each request: VERB RESOURCE NAMESPACE/NAME,
 //		then "as USER" if it impersonates one, and for a review
 //		": USER VERB RESOURCE NAMESPACE/NAME"
+//	namespaces REPORT
+//		fails unless the namespaces of a report of weir build have the metadata
+//		that it shows
 //	controller start [FLAG…]
 //	controller stop
 //	controller kill
@@ -89,7 +92,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	all := scripts(t)
+	all := append(scripts(t), page(t))
 	s := newStage(t)
 	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })

@@ -141,6 +141,7 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"artifact":   (*script).artifact,
 		"controller": (*script).control,
 		"requests":   (*script).requests,
+		"namespaces": (*script).namespaces,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,
 		"push":       (*script).push,

@@ -161,7 +161,7 @@ func (p *Publisher) Publish(ctx context.Context, q Request) (*Outcome, error) {
 }
 
 // Withdraw removes the objects that are still the generator's. It is done when
-// nothing is left. The files stay, for others may have taken a name over.
+// nothing is left; what could not be removed has failed. The files stay, for others may have taken a name over.
 func (p *Publisher) Withdraw(ctx context.Context, q Request) (*Outcome, error) {
 	r := &run{Publisher: p, Request: q, failed: map[object.Key]*fail.Error{}}
 	var err error
