@@ -81,7 +81,7 @@ func (p Picture) Done() bool {
 type Pen struct{ Colours bool }
 
 const (
-	bold, dim, red, green, yellow, cyan = "1", "2", "31", "32", "33", "36"
+	bold, dim, green, yellow, cyan = "1", "2", "32", "33", "36"
 )
 
 // in returns the text in a colour.
@@ -151,7 +151,7 @@ func (p Pen) mark(s State) string {
 	if s.Ready {
 		return p.in(green, "✓")
 	}
-	return p.in(red, "…")
+	return p.in(yellow, "…")
 }
 
 // short returns a revision with a hash that people can compare.
