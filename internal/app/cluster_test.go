@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	eventv1 "github.com/fluxcd/pkg/apis/event/v1"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -214,7 +217,16 @@ func (w *world) generator(t *testing.T, name string) *v1beta1.ArtifactGenerator 
 func TestProgramTellsOfItself(t *testing.T) {
 	w := newWorld(t)
 	audit := w.Audit(t)
-	r := w.start(t, "127.0.7.1", t.TempDir())
+	told := make(chan eventv1.Event, 100)
+	alerts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var e eventv1.Event
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+			t.Error(err)
+		}
+		told <- e
+	}))
+	defer alerts.Close()
+	r := w.start(t, "127.0.7.1", t.TempDir(), "--events-addr="+alerts.URL)
 	g := w.generator(t, "app")
 	id := fmt.Sprintf(`kind="ArtifactGenerator",name="app",namespace=%q`, w.namespace)
 	for _, line := range []string{
@@ -229,6 +241,10 @@ func TestProgramTellsOfItself(t *testing.T) {
 		`controller_runtime_reconcile_total{controller="artifactgenerator"`,
 	} {
 		r.await(r.has(line))
+	}
+	if e := <-told; e.InvolvedObject.Kind != "ArtifactGenerator" || e.InvolvedObject.UID != g.UID || e.Severity != "error" ||
+		e.Reason != v1beta1.ReasonSourceFetchFailed || e.ReportingController != name {
+		t.Errorf("alerts are told %+v", e)
 	}
 	lint(t, strings.Join(r.metrics(), "\n"))
 	for _, at := range []string{":9440/healthz", ":9440/readyz", ":8080/debug/pprof/", ":8080/debug/pprof/heap"} {

@@ -36,14 +36,15 @@ type Metrics struct {
 	sources Sources
 	descs   map[string]*prometheus.Desc
 
-	passes, steps                  *prometheus.HistogramVec
-	builds, requests, dropped      *prometheus.CounterVec
-	served                         prometheus.Counter
-	reached, storeFiles, storeSize prometheus.Gauge
+	passes, steps             *prometheus.HistogramVec
+	builds, requests, dropped *prometheus.CounterVec
+	served                    prometheus.Counter
+	storeFiles, storeSize     prometheus.Gauge
 
 	mu      sync.Mutex
 	failing map[types.NamespacedName]int       // guarded by mu
 	timed   map[types.NamespacedName]time.Time // have a series in passes; guarded by mu
+	reached *bool                              // nil: nobody knows; guarded by mu
 }
 
 // Register makes the metrics and adds them to a registry. It fails when they
@@ -61,8 +62,8 @@ func Register(to prometheus.Registerer, from Sources) (*Metrics, error) {
 	m.passes, m.steps = t.histogram(passDuration), t.histogram(stepDuration)
 	m.builds, m.requests, m.dropped = t.counter(builds), t.counter(requests), t.counter(dropped)
 	m.served = t.counter(served).WithLabelValues()
-	m.reached, m.storeFiles, m.storeSize = t.gauge(reached), t.gauge(storeArtifacts), t.gauge(storeBytes)
-	for _, c := range []prometheus.Collector{m.steps, m.builds, m.requests, m.dropped, m.served, m.reached, m.storeFiles, m.storeSize, scrape{m}} {
+	m.storeFiles, m.storeSize = t.gauge(storeArtifacts), t.gauge(storeBytes)
+	for _, c := range []prometheus.Collector{m.steps, m.builds, m.requests, m.dropped, m.served, m.storeFiles, m.storeSize, scrape{m}} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("registering metrics: %w", err)
 		}
@@ -101,7 +102,9 @@ func (m *Metrics) Stored(tarballs int, bytes int64) {
 
 // Reached notes whether the advertised address leads here.
 func (m *Metrics) Reached(does bool) {
-	m.reached.Set(number(does))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reached = &does
 }
 
 // Dropped notes that an event did not reach --events-addr.

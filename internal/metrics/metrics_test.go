@@ -157,6 +157,9 @@ func TestSeriesGoWithTheirGenerators(t *testing.T) {
 func TestTheRest(t *testing.T) {
 	w := newWorld(t)
 	w.Stored(4, 400)
+	if n := w.series(t, "weir_storage_address_reached"); n != 0 {
+		t.Error("an address was reached or not before it was tried")
+	}
 	w.Reached(true)
 	w.Dropped("queue_full")
 	w.Step("build", time.Millisecond, nil)

@@ -26,7 +26,7 @@ var _ prometheus.Collector = scrape{}
 func (s scrape) Describe(to chan<- *prometheus.Desc) {
 	for _, name := range []string{
 		passDuration, condition, suspended, artifacts, failing,
-		downloads, downloaded, cacheHits, cacheEvictions, cacheSources, cacheBytes,
+		downloads, downloaded, cacheHits, cacheEvictions, cacheSources, cacheBytes, reached,
 	} {
 		to <- s.descs[name]
 	}
@@ -42,6 +42,12 @@ func (s scrape) Collect(to chan<- prometheus.Metric) {
 	s.count(to, cacheEvictions, f.Evictions)
 	s.gauge(to, cacheSources, float64(f.Kept))
 	s.gauge(to, cacheBytes, float64(f.KeptBytes))
+	s.mu.Lock()
+	does := s.reached
+	s.mu.Unlock()
+	if does != nil {
+		s.gauge(to, reached, number(*does))
+	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -66,7 +66,7 @@ func Table() []Metric {
 		{cacheBytes, Gauge, nil, "Bytes, unpacked, of the sources in the cache.", nil},
 		{storeArtifacts, Gauge, nil, "How many tarballs the storage had after it was last swept, superseded ones included.", nil},
 		{storeBytes, Gauge, nil, "Bytes of the tarballs that the storage had after it was last swept.", nil},
-		{reached, Gauge, nil, "1 if --storage-adv-addr led to the artifacts of this program when it was last tried, 0 if not.", nil},
+		{reached, Gauge, nil, "1 if --storage-adv-addr led to the artifacts of this program when the one that leads tried it last, 0 if not.", nil},
 		{requests, Counter, []string{"code"}, "Requests for artifacts, by HTTP status.", nil},
 		{served, Counter, nil, "Bytes that consumers of artifacts were sent.", nil},
 		{dropped, Counter, []string{"reason"}, "Events that --events-addr did not get, by reason: queue_full, undelivered or shutdown.", nil},

@@ -31,6 +31,7 @@ func full(t *testing.T) *world {
 	w.Pass(name, time.Second)
 	w.Step("build", time.Second, nil)
 	w.Dropped("shutdown")
+	w.Reached(false)
 	w.Serving(nothing{}).ServeHTTP(nil, nil)
 	return w
 }
