@@ -86,6 +86,8 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	all := scripts(t)
 	s := newStage(t)
+	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })
 	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
+	t.Run("rights", func(t *testing.T) { s.rights(t, audit) })
 }
