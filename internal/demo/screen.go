@@ -31,9 +31,9 @@ const (
 )
 
 // Show shows the picture, and a text below it.
-func (s *Screen) Show(p Picture, text string) {
+func (s *Screen) Show(p picture, text string) {
 	var out bytes.Buffer
-	s.pen.Draw(&out, p)
+	s.pen.draw(&out, p)
 	picture := out.String()
 	switch {
 	case s.size != nil: // it may have another size now
