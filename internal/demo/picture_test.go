@@ -40,7 +40,7 @@ func TestDone(t *testing.T) {
 			t.Errorf("it is done although %s", name)
 		}
 	}
-	if !shop().done() || (picture{}).Done() {
+	if !shop().done() || (picture{}).done() {
 		t.Error("want done what is, and not what is empty")
 	}
 }
