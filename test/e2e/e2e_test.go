@@ -12,8 +12,19 @@
 //
 //	source KIND NS/NAME DIR [REVISION [ORIGIN]]
 //		publishes DIR as the artifact of a source, which is made when missing
+//	serve KIND NS/NAME MANNER
+//		has the source's artifacts served in a manner from now on: well, down,
+//		unavailable, missing, truncated, cut, wrong, stalled, endless or bomb
+//	fetches reset
+//	fetches -max N [-ns NS]
+//		fails when artifacts of sources have been asked for more than N times
+//		since the reset or the script's start
 //	artifact NS/NAME DIR
 //		replaces DIR by the verified content of an ExternalArtifact
+//	consumers start NS
+//	consumers stop
+//		downloads the namespace's ExternalArtifacts all the time; fails when
+//		bytes were not those of the digest, or when there were none
 //	eventually [-t 60s] [-match REGEX] [-not REGEX] PROGRAM ARG…
 //		runs the program until it succeeds and prints what is wanted
 //	never [-t 5s] [-match REGEX] [-not REGEX] PROGRAM ARG…
@@ -29,6 +40,8 @@
 //	controller kill
 //		(re)starts weir-controller with more flags, ends it by SIGTERM, or by
 //		SIGKILL; after the script it runs as before
+//	server restart
+//		kills the API server and starts it again
 //
 // WEIR_E2E_RACE=1 builds weir-controller with the race detector.
 //

@@ -24,7 +24,7 @@ func (s *stage) play(t *testing.T, files []string, one bool) {
 		}
 	}
 	t.Cleanup(func() {
-		if err := s.clear(context.Background()); err != nil {
+		if err := s.end(context.Background()); err != nil {
 			t.Errorf("after the scripts: %v", err)
 		}
 	})
@@ -39,7 +39,9 @@ func (s *stage) play(t *testing.T, files []string, one bool) {
 				env.Setenv(name, value)
 			}
 			t := env.T().(theater).T
-			env.Values[scriptKey{}] = &script{stage: s, t: t, ctx: t.Context(), audit: s.cluster.Audit(t)}
+			env.Values[scriptKey{}] = &script{
+				stage: s, t: t, ctx: t.Context(), audit: s.cluster.Audit(t), fetched: s.sources.count(),
+			}
 			return nil
 		},
 	})
@@ -120,6 +122,9 @@ type script struct {
 	t     *testing.T
 	ctx   context.Context
 	audit *testcluster.Audit // since the start or the last reset
+
+	fetched   int          // how many downloads there were at the start or the last reset
+	consuming func() error // ends the consumers, nil when there are none
 }
 
 type scriptKey struct{}
@@ -137,7 +142,11 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, run := range map[string]func(*script, call) error{
 		"source":     (*script).source,
+		"serve":      (*script).serve,
+		"fetches":    (*script).fetches,
 		"artifact":   (*script).artifact,
+		"consumers":  (*script).consumers,
+		"server":     (*script).server,
 		"controller": (*script).control,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,
