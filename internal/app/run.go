@@ -25,6 +25,7 @@ import (
 	"github.com/weir-dev/weir/internal/compose"
 	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
 	"github.com/weir-dev/weir/internal/fetch"
+	"github.com/weir-dev/weir/internal/keep"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/serve"
@@ -97,20 +98,23 @@ func addGenerators(ctx context.Context, mgr ctrl.Manager, kube *rest.Config, c *
 		return err
 	}
 	wake := make(chan event.GenericEvent, 100)
-	k := &keeper{
-		store: disk, cache: mgr.GetCache(), policy: c.Storage, log: ctrl.Log.WithName("store"), asked: make(chan struct{}, 1),
-		damaged: func(g *v1beta1.ArtifactGenerator) { wake <- event.GenericEvent{Object: g} },
-	}
+	events := recorder{mgr.GetEventRecorder("weir-controller")}
+	url := func(path string) string { return serve.URL(c.Storage.AdvAddr, path) }
+	k := keep.New(keep.Options{
+		Store: disk, Cache: mgr.GetCache(), URL: url, TTL: c.Storage.TTL, Records: c.Storage.Records,
+		Events: events, Log: ctrl.Log.WithName("store"),
+		Wake: func(g *v1beta1.ArtifactGenerator) { wake <- event.GenericEvent{Object: g} },
+	})
 	if err := mgr.Add(k); err != nil {
 		return err
 	}
 	r := artifactgenerator.New(artifactgenerator.Options{
 		Client: mgr.GetClient(), Direct: direct,
-		Events: recorder{mgr.GetEventRecorder("weir-controller")},
+		Events: events,
 		Fetch:  fetch.New(c.Fetch),
 		Store:  disk,
-		URL:    func(path string) string { return serve.URL(c.Storage.AdvAddr, path) },
-		Swept:  k.ask,
+		URL:    url,
+		Swept:  k.Ask,
 		Wait:   c.Fetch.Wait,
 		Recipe: recipe.Options{NoCrossNamespaceRefs: c.NoCrossNamespaceRefs},
 		Build:  build.Options{Compose: compose.Options{RootGlobs: c.SourceRootGlobs}},

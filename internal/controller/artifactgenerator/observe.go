@@ -3,16 +3,10 @@ package artifactgenerator
 import (
 	"context"
 	"fmt"
-	"path"
 	"strings"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/weir-dev/weir/api/source/v1beta1"
-	"github.com/weir-dev/weir/internal/blob"
-	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/recipe"
@@ -48,23 +42,6 @@ func (r *run) observe(ctx context.Context) error {
 	return nil
 }
 
-// unsupported refuses what needs an authorisation that is not there yet.
-func unsupported(g *v1beta1.ArtifactGenerator) error {
-	switch {
-	case g.Spec.ManagedNamespaces != nil:
-		return fail.Stalled(v1beta1.ReasonValidationFailed, "spec.managedNamespaces: not supported yet")
-	case g.Spec.ServiceAccountName != "":
-		return fail.Stalled(v1beta1.ReasonValidationFailed, "spec.serviceAccountName: not supported yet")
-	}
-	for i, a := range g.Spec.Artifacts {
-		if a.Namespace != "" && a.Namespace != g.Namespace {
-			return fail.Stalled(v1beta1.ReasonValidationFailed,
-				"spec.artifacts[%d].namespace: %q: artifacts of other namespaces are not supported yet", i, a.Namespace)
-		}
-	}
-	return nil
-}
-
 // readSources reads the states of all sources, and tells of all that are
 // missing.
 func (r *run) readSources(ctx context.Context) error {
@@ -96,7 +73,7 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 		r.generator.Status.ObservedSourcesDigest != r.digest {
 		return false, nil
 	}
-	live, err := r.published(ctx)
+	live, err := r.publisher.Published(ctx, r.uid())
 	if err != nil || len(live) != len(last.Versions) {
 		return false, err
 	}
@@ -108,36 +85,26 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 	return len(r.missing()) == 0, nil
 }
 
-// published returns the objects that say they are this generator's.
-func (r *run) published(ctx context.Context) (map[object.Key]*sourcev1.ExternalArtifact, error) {
-	var list sourcev1.ExternalArtifactList
-	if err := r.Client.List(ctx, &list, client.MatchingFields{indexGenerator: string(r.uid())}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ExternalArtifacts: %w", err)
-	}
-	out := make(map[object.Key]*sourcev1.ExternalArtifact, len(list.Items))
-	for i := range list.Items {
-		o := &list.Items[i]
-		out[external.KeyOf(o.Namespace, o.Name)] = o
-	}
-	return out, nil
-}
-
-// pathOf returns where the file of an entry is in the store.
-func pathOf(e v1beta1.InventoryEntry) string {
-	name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
-	return path.Join(path.Dir(store.Path(name, blob.Digest{})), e.Filename)
-}
-
-// missing returns the entries of the inventory whose files are gone.
-func (r *run) missing() []v1beta1.InventoryEntry {
-	var out []v1beta1.InventoryEntry
+// missing returns where the files of the inventory are that are gone, by key.
+func (r *run) missing() map[object.Key]string {
+	out := map[object.Key]string{}
 	for _, e := range r.generator.Status.Inventory {
 		if !e.IsArtifact() {
 			continue
 		}
-		if _, err := store.Stat(r.Store, pathOf(e)); err != nil {
-			out = append(out, e)
+		if _, err := store.Stat(r.Store, draft.File(e)); err != nil {
+			out[draft.KeyOf(e)] = draft.File(e)
 		}
 	}
 	return out
+}
+
+// disclaim makes the ExternalArtifacts say so whose files are gone, when they
+// cannot be made again.
+func (r *run) disclaim(ctx context.Context) error {
+	gone := r.missing()
+	if len(gone) == 0 {
+		return nil
+	}
+	return r.publisher.Disclaim(ctx, r.uid(), gone)
 }

@@ -1,9 +1,7 @@
 // Package artifactgenerator reconciles ArtifactGenerators: sources in, stored
-// artifacts and the ExternalArtifacts that stand for them out. What is built of
-// what is decided in package build; this one fetches, stores and publishes.
-//
-// It is larger than a room should be while authorisation and namespaces are
-// still to come: publish.go and outcome.go are to become a room of their own.
+// artifacts and the ExternalArtifacts that stand for them out. It is the list of
+// steps and what wakes it; what is decided and done in a step is decided and
+// done by rooms beside it.
 package artifactgenerator
 
 import (
@@ -16,19 +14,18 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/ledger"
+	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/store"
-	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
-// Options are what a [Reconciler] works with. All but Build, Recipe, Jitter and
-// Observe must be set.
+// Options are what a [Reconciler] works with. All up to Swept must be set.
 type Options struct {
 	// Client reads generators, sources and ExternalArtifacts from a cache that
 	// sees its own writes.
@@ -52,15 +49,18 @@ type Options struct {
 	// Jitter spreads intervals, and Observe sees each step; see [loop.Loop].
 	Jitter  func(time.Duration) time.Duration
 	Observe func(name string, took time.Duration, err error)
+	// Failing is told how many artifacts and directories of a generator failed
+	// in a pass, and zero when the generator goes; nil means nobody is.
+	Failing func(generator types.NamespacedName, n int)
 }
 
 // Reconciler makes passes over generators, see [New].
 type Reconciler struct {
 	Options
 
-	objects *reconciler.Reconciler
-	ledger  ledger.Ledger
-	loop    loop.Loop[*v1beta1.ArtifactGenerator]
+	publisher *publish.Publisher
+	ledger    *ledger.Ledger
+	loop      loop.Loop[*v1beta1.ArtifactGenerator]
 }
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)
@@ -70,7 +70,8 @@ func New(o Options) *Reconciler {
 	if o.Wait == 0 {
 		o.Wait = fetch.DefaultWait
 	}
-	r := &Reconciler{Options: o, objects: newObjects(o)}
+	r := &Reconciler{Options: o, ledger: &ledger.Ledger{}}
+	r.publisher = publish.New(publish.Options{Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger})
 	r.loop = loop.Loop[*v1beta1.ArtifactGenerator]{
 		Kind: loop.Kind[*v1beta1.ArtifactGenerator]{
 			New:       func() *v1beta1.ArtifactGenerator { return &v1beta1.ArtifactGenerator{} },
@@ -98,11 +99,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
 	run := &run{Reconciler: r, generator: g, pass: p}
 	return []step.Step{
-		step.Of("observe", run.observe), // the spec and the sources; nothing is new: done
-		step.Of("fetch", run.fetch),     // sources into trees
-		step.Of("build", run.build),     // trees into artifacts, and what is to go
-		step.Of("publish", run.publish), // artifacts into the store and into ExternalArtifacts
-		step.Of("sweep", run.sweep),     // remember what was seen, and tell of superfluous files
+		step.Of("observe", run.observe),     // the spec and the sources; nothing is new: done
+		step.Of("fetch", run.fetch),         // sources into trees
+		step.Of("build", run.build),         // trees into artifacts, and a draft of what becomes of them
+		step.Of("authorise", run.authorise), // withhold what may not be published
+		step.Of("publish", run.publish),     // artifacts into the store and into ExternalArtifacts
+		step.Of("sweep", run.sweep),         // remember what was seen, and tell of superfluous files
 	}
 }
 
@@ -121,15 +123,13 @@ type run struct {
 	generator *v1beta1.ArtifactGenerator
 	pass      *loop.Pass
 
-	recipe    *recipe.Recipe          // by observe
-	states    map[string]source.State // by observe, by alias
-	digest    string                  // by observe, of the states
-	sources   map[string]build.Source // by fetch, by alias
-	plan      draft                   // by build
-	failures  []build.Failure         // by build and publish
-	announced bool                    // by publish: there is more to do than to repair
-	seen      map[object.Key]string   // by publish: versions
+	recipe  *recipe.Recipe          // by observe
+	states  map[string]source.State // by observe, by alias
+	digest  string                  // by observe, of the states
+	sources map[string]build.Source // by fetch, by alias
+	draft   *draft.Draft            // by build; authorise and publish withhold from it
+	outcome *publish.Outcome        // by publish
 }
 
-// UID is the generator's; it is the owner of what the generator makes.
+// uid is the generator's; it is the owner of what the generator makes.
 func (r *run) uid() types.UID { return r.generator.UID }

@@ -130,7 +130,7 @@ func TestFight(t *testing.T) {
 	w.ready("one", "True")
 	w.apply("two", each)
 	w.until(func() error {
-		if w.events.matching("two OwnershipConflict: ExternalArtifact") == 0 {
+		if w.events.matching("two OwnershipConflict: took over") == 0 {
 			return errors.New("no event of a takeover")
 		}
 		return nil

@@ -17,15 +17,12 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/source"
 )
 
-// The indexes of the cache: generators by their sources, and ExternalArtifacts
-// by the generator that they are labelled with.
-const (
-	indexSource    = ".spec.sources"
-	indexGenerator = ".metadata.labels." + v1beta1.LabelGenerator
-)
+// indexSource is the index of generators by their sources.
+const indexSource = ".spec.sources"
 
 // Watch makes the manager call r whenever something happened that may concern a
 // generator, and for the generators that come through wake.
@@ -60,7 +57,7 @@ func index(ctx context.Context, i client.FieldIndexer) error {
 	if err != nil {
 		return err
 	}
-	return i.IndexField(ctx, &sourcev1.ExternalArtifact{}, indexGenerator, func(o client.Object) []string {
+	return i.IndexField(ctx, &sourcev1.ExternalArtifact{}, publish.IndexGenerator, func(o client.Object) []string {
 		if uid := o.GetLabels()[v1beta1.LabelGenerator]; uid != "" {
 			return []string{uid}
 		}

@@ -1,11 +1,8 @@
-package artifactgenerator
+package publish
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,16 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
-	"github.com/weir-dev/weir/internal/build"
-	"github.com/weir-dev/weir/internal/controller/external"
-	"github.com/weir-dev/weir/internal/controller/ledger"
-	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/metadata"
 	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
-	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
@@ -84,40 +74,4 @@ func (m metadataReader) List(ctx context.Context, list client.ObjectList, opts .
 		out.Items[i].ObjectMeta = whole.Items[i].ObjectMeta
 	}
 	return nil
-}
-
-// open returns the inventory of the generator: what its status names, and what
-// names the generator, should a status have been lost.
-func (r *run) open(live map[object.Key]*sourcev1.ExternalArtifact) *ledger.Book {
-	keys := slices.Collect(maps.Keys(live))
-	for _, e := range r.generator.Status.Inventory {
-		if e.IsArtifact() {
-			keys = append(keys, keyOf(e))
-		}
-	}
-	keep := make(map[object.Key]bool, len(r.plan.keep))
-	for _, e := range r.plan.keep {
-		keep[keyOf(e)] = true
-	}
-	return r.ledger.Open(r.uid(), external.Kind.Version, keys, keep)
-}
-
-// failure tells why an object could not be brought to what is wanted, nil if
-// it was.
-func failure(o plan.Outcome) *fail.Error {
-	if conflict, ok := errors.AsType[*fault.OwnerConflict](o.Err); ok {
-		return &fail.Error{Reason: v1beta1.ReasonOwnershipConflict, Class: fail.Wait, Err: conflict}
-	}
-	switch {
-	case o.Err != nil:
-		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: o.Err}
-	case o.Verb == plan.Wait:
-		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: fmt.Errorf("%s: waiting: %v", o.Key, o.Reasons)}
-	}
-	return nil
-}
-
-// fails notes that an artifact failed.
-func (r *run) fails(namespace, name string, err *fail.Error) {
-	r.failures = append(r.failures, build.Failure{Subject: namespace + "/" + name, Err: err})
 }

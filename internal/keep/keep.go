@@ -1,0 +1,172 @@
+// Package keep keeps the store in order: what nothing points to any more goes
+// after its time, and what is damaged or gone is made again. It decides by what
+// inventories and ExternalArtifacts say; how files are removed and verified is
+// for package store to know.
+package keep
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/store"
+)
+
+// What [Options] mean when they do not say.
+const (
+	DefaultSweepEvery  = 10 * time.Minute
+	DefaultVerifyEvery = time.Hour
+)
+
+// Store is what is kept. [store.Disk] is one.
+type Store interface {
+	Sweep(ctx context.Context, p store.Policy) (store.Swept, error)
+	Verify(ctx context.Context, c store.Check) (store.Verified, error)
+}
+
+// Options are what a [Keeper] works with. All up to Log must be set.
+type Options struct {
+	Store Store
+	// Cache has the generators of this program and all ExternalArtifacts.
+	Cache cache.Cache
+	// URL returns where consumers find a path of the store.
+	URL func(path string) string
+	// TTL and Records say how long and how many superseded files are kept.
+	TTL     time.Duration
+	Records int
+	// Events is told what became of the files of generators.
+	Events loop.Events
+	// Wake has a generator reconciled, for its files have to be made again. It
+	// may block.
+	Wake func(*v1beta1.ArtifactGenerator)
+	Log  logr.Logger
+
+	// SweepEvery and VerifyEvery say how often that happens when nothing asks
+	// for it; zero means the defaults.
+	SweepEvery, VerifyEvery time.Duration
+}
+
+// Keeper keeps a store. It runs on the leader alone: what it does not see
+// referenced, it removes.
+type Keeper struct {
+	Options
+
+	// asked holds a value while a sweep is asked for.
+	asked chan struct{}
+}
+
+// New returns a keeper that does nothing before [Keeper.Start].
+func New(o Options) *Keeper {
+	o.SweepEvery = cmp.Or(o.SweepEvery, DefaultSweepEvery)
+	o.VerifyEvery = cmp.Or(o.VerifyEvery, DefaultVerifyEvery)
+	return &Keeper{o, make(chan struct{}, 1)}
+}
+
+// Ask asks for a sweep. It does not block.
+func (k *Keeper) Ask() {
+	select {
+	case k.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Start sweeps and verifies until ctx ends, the first time as soon as the cache
+// is whole. It implements manager.Runnable.
+func (k *Keeper) Start(ctx context.Context) error {
+	if !k.Cache.WaitForCacheSync(ctx) {
+		return nil
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.verifying(ctx)
+	}()
+	k.sweeping(ctx)
+	<-done
+	return nil
+}
+
+func (k *Keeper) sweeping(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.asked:
+			// What was superseded just now is superfluous after its time.
+			timer.Reset(k.TTL + time.Second)
+			continue
+		case <-timer.C:
+		}
+		if err := k.sweep(ctx); err != nil && ctx.Err() == nil {
+			k.Log.Error(err, "sweeping the store")
+		}
+		timer.Reset(k.SweepEvery)
+	}
+}
+
+// verifying reads the store now and then, at a pace that nobody notices.
+func (k *Keeper) verifying(ctx context.Context) {
+	for {
+		if err := k.verify(ctx); err != nil && ctx.Err() == nil {
+			k.Log.Error(err, "verifying the store")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(k.VerifyEvery):
+		}
+	}
+}
+
+func (k *Keeper) sweep(ctx context.Context) error {
+	seen, err := k.look(ctx)
+	if err != nil {
+		return err
+	}
+	swept, err := k.Store.Sweep(ctx, store.Policy{Now: time.Now(), Referenced: seen.referenced, TTL: k.TTL, Records: k.Records})
+	if len(swept.Removed) > 0 {
+		k.Log.Info("swept the store", "files", len(swept.Removed), "bytes", swept.Bytes)
+		k.tell(seen.owned(swept.Removed), loop.Event{Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
+	}
+	return err
+}
+
+func (k *Keeper) verify(ctx context.Context) error {
+	seen, err := k.look(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := k.Store.Verify(ctx, store.Check{Referenced: seen.expected})
+	if len(found.Corrupt)+len(found.Missing) == 0 {
+		return err
+	}
+	k.Log.Info("files are damaged and removed, or gone", "damaged", found.Corrupt, "gone", found.Missing)
+	// It took a while: who needs a file by now is to know that it is gone.
+	if now, err := k.look(ctx); err == nil {
+		seen = now
+	}
+	damaged := seen.owned(found.Corrupt)
+	k.tell(damaged, loop.Event{Warning: true, Reason: reasonDamaged, Action: actionVerify}, "found damaged, to be made again:")
+	isDamaged := map[string]bool{}
+	for _, file := range found.Corrupt {
+		isDamaged[file] = true
+	}
+	var gone []string
+	for _, file := range found.Missing {
+		if !isDamaged[file] {
+			gone = append(gone, file)
+		}
+	}
+	k.tell(seen.owned(gone), loop.Event{Warning: true, Reason: reasonMissing, Action: actionVerify}, "found missing, to be made again:")
+	for _, g := range seen.needing(append(gone, found.Corrupt...)) {
+		k.Wake(g)
+	}
+	return err
+}
