@@ -38,6 +38,7 @@ type controller struct {
 	user    string   // its ServiceAccount, as the API server knows it
 	command []string // env NAME=VALUE… PROGRAM ARG…
 	dir     string   // holds a directory for each start
+	temp    string   // for its temporary files
 	host    string
 
 	mu     sync.Mutex
@@ -60,11 +61,12 @@ func newController(t *testing.T, cluster *testcluster.Cluster, program string, d
 	c := &controller{
 		user: fmt.Sprintf("system:serviceaccount:%s:%s", d.Namespace, pod.ServiceAccountName),
 		dir:  t.TempDir(),
+		temp: t.TempDir(),
 		// An address of its own keeps fixed ports free over restarts.
 		host: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)),
 	}
 	vars := variables(d)
-	c.command = []string{env, "KUBECONFIG=" + cluster.Kubeconfig(t, account)}
+	c.command = []string{env, "KUBECONFIG=" + cluster.Kubeconfig(t, account), "TMPDIR=" + c.temp}
 	for name, value := range vars {
 		c.command = append(c.command, name+"="+value)
 	}

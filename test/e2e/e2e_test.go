@@ -89,4 +89,5 @@ func TestScripts(t *testing.T) {
 	s := newStage(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })
 	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
+	t.Run("killed", func(t *testing.T) { t.Run("converges", s.killed) })
 }

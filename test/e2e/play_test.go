@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/internal/testcluster"
 )
@@ -82,26 +84,40 @@ func (p theater) Run(name string, f func(testscript.T)) {
 	})
 }
 
-// explain returns what is known about a script beside its own output: the last
-// lines of the controller's log, those about its objects, and events.
+// explain returns what is known about a script beside its own output: what the
+// controller logged about its objects, the conditions of generators, and events.
 func (s *stage) explain(prefix string) string {
 	var out strings.Builder
 	log, err := s.controller.log()
 	if err != nil {
 		fmt.Fprintln(&out, err)
 	}
-	lines := strings.Split(strings.TrimSpace(log), "\n")
 	var about []string
-	for _, line := range lines {
-		if strings.Contains(line, prefix) {
-			about = append(about, line)
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, prefix) || !strings.HasPrefix(line, "{") {
+			about = append(about, brief(strings.TrimSpace(line)))
 		}
 	}
-	fmt.Fprintf(&out, "[log of weir-controller about %s]\n%s\n", prefix, tail(about, 40))
-	fmt.Fprintf(&out, "[end of the log of weir-controller]\n%s\n", tail(lines, 10))
+	fmt.Fprintf(&out, "[log of weir-controller about %s]\n%s\n[conditions]\n", prefix, tail(about, 40))
+	ctx := context.Background() // the script's own has ended
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(generator("", "").GroupVersionKind())
+	if err := s.client.List(ctx, list); err != nil {
+		fmt.Fprintln(&out, err)
+	}
+	for _, g := range list.Items {
+		if !strings.HasPrefix(g.GetNamespace(), prefix) {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(g.Object, "status", "conditions")
+		for _, c := range conditions {
+			c, _ := c.(map[string]any)
+			fmt.Fprintf(&out, "%s/%s: %v=%v %v: %v\n", g.GetNamespace(), g.GetName(), c["type"], c["status"], c["reason"], c["message"])
+		}
+	}
 	fmt.Fprintf(&out, "[events]\n")
 	var events v1.EventList
-	if err := s.client.List(context.Background(), &events); err != nil {
+	if err := s.client.List(ctx, &events); err != nil {
 		fmt.Fprintln(&out, err)
 	}
 	for _, e := range events.Items {
@@ -110,6 +126,17 @@ func (s *stage) explain(prefix string) string {
 		}
 	}
 	return out.String()
+}
+
+// brief returns what people read of a line of the log in JSON, or the line.
+func brief(line string) string {
+	var r struct {
+		Level, Msg, Namespace, Name, Cause, Error string
+	}
+	if json.Unmarshal([]byte(line), &r) != nil {
+		return line
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s/%s %s %s %s", r.Level, r.Namespace, r.Name, r.Msg, r.Cause, r.Error)), " ")
 }
 
 func tail(lines []string, n int) string {

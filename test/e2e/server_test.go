@@ -131,10 +131,12 @@ var manners = map[string]manner{
 	// The answer ends in the middle, as if that were all.
 	"cut": func(w http.ResponseWriter, _ *http.Request, tarball []byte) { send(w, tarball[:len(tarball)/2]) },
 	// It is another, sound tarball.
-	"wrong": func(w http.ResponseWriter, _ *http.Request, _ []byte) {
-		z := gzip.NewWriter(w)
-		_, _ = z.Write(make([]byte, 1024)) // the end of an archive
-		_ = z.Close()
+	"wrong": func(w http.ResponseWriter, _ *http.Request, tarball []byte) {
+		z, err := gzip.NewWriterLevel(w, gzip.NoCompression)
+		if err == nil {
+			_, _ = z.Write(make([]byte, 1024+len(tarball))) // the end of an archive
+			_ = z.Close()
+		}
 	},
 	// It begins and then says nothing more.
 	"stalled": func(w http.ResponseWriter, r *http.Request, tarball []byte) {
