@@ -44,7 +44,7 @@ func run(ctx context.Context, c *Config, log logr.Logger) error {
 	}
 	kube.UserAgent = "weir-controller"
 	kube.QPS, kube.Burst = float32(c.QPS), c.Burst
-	disk, err := store.OpenDisk(c.Storage.Path)
+	disk, err := store.OpenDisk(c.Storage.Path, store.Options{})
 	if err != nil {
 		return err
 	}

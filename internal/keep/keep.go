@@ -7,12 +7,14 @@ package keep
 import (
 	"cmp"
 	"context"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/store"
 )
@@ -27,13 +29,21 @@ const (
 type Store interface {
 	Sweep(ctx context.Context, p store.Policy) (store.Swept, error)
 	Verify(ctx context.Context, c store.Check) (store.Verified, error)
+	Examine(ctx context.Context, path string) (ok bool, err error)
+}
+
+// Cache is where the keeper sees what is in use.
+type Cache interface {
+	client.Reader
+	// WaitForCacheSync waits until the cache is whole, and reports whether it is.
+	WaitForCacheSync(ctx context.Context) bool
 }
 
 // Options are what a [Keeper] works with. All up to Log must be set.
 type Options struct {
 	Store Store
 	// Cache has the generators of this program and all ExternalArtifacts.
-	Cache cache.Cache
+	Cache Cache
 	// URL returns where consumers find a path of the store.
 	URL func(path string) string
 	// TTL and Records say how long and how many superseded files are kept.
@@ -49,6 +59,8 @@ type Options struct {
 	// SweepEvery and VerifyEvery say how often that happens when nothing asks
 	// for it; zero means the defaults.
 	SweepEvery, VerifyEvery time.Duration
+	// Observe is told of each sweep; nil means nobody is.
+	Observe func(store.Swept)
 }
 
 // Keeper keeps a store. It runs on the leader alone: what it does not see
@@ -58,13 +70,25 @@ type Keeper struct {
 
 	// asked holds a value while a sweep is asked for.
 	asked chan struct{}
+	// doubted are files to be examined.
+	doubted chan string
 }
 
 // New returns a keeper that does nothing before [Keeper.Start].
 func New(o Options) *Keeper {
 	o.SweepEvery = cmp.Or(o.SweepEvery, DefaultSweepEvery)
 	o.VerifyEvery = cmp.Or(o.VerifyEvery, DefaultVerifyEvery)
-	return &Keeper{o, make(chan struct{}, 1)}
+	return &Keeper{o, make(chan struct{}, 1), make(chan string, 16)}
+}
+
+// Doubt has the file at a path verified at once, for somebody found it damaged.
+// It does not block; when many are doubted at a time some wait for the next
+// verification of all.
+func (k *Keeper) Doubt(path string) {
+	select {
+	case k.doubted <- path:
+	default:
+	}
 }
 
 // Ask asks for a sweep. It does not block.
@@ -81,13 +105,11 @@ func (k *Keeper) Start(ctx context.Context) error {
 	if !k.Cache.WaitForCacheSync(ctx) {
 		return nil
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		k.verifying(ctx)
-	}()
-	k.sweeping(ctx)
-	<-done
+	var group sync.WaitGroup
+	for _, do := range []func(context.Context){k.sweeping, k.verifying, k.doubting} {
+		group.Go(func() { do(ctx) })
+	}
+	group.Wait()
 	return nil
 }
 
@@ -125,12 +147,33 @@ func (k *Keeper) verifying(ctx context.Context) {
 	}
 }
 
+// doubting looks at files that are doubted.
+func (k *Keeper) doubting(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case path := <-k.doubted:
+			ok, err := k.Store.Examine(ctx, path)
+			if err == nil && !ok {
+				err = k.found(ctx, store.Verified{Corrupt: []string{path}})
+			}
+			if err != nil && ctx.Err() == nil {
+				k.Log.Error(err, "verifying a file", "path", path)
+			}
+		}
+	}
+}
+
 func (k *Keeper) sweep(ctx context.Context) error {
 	seen, err := k.look(ctx)
 	if err != nil {
 		return err
 	}
 	swept, err := k.Store.Sweep(ctx, store.Policy{Now: time.Now(), Referenced: seen.referenced, TTL: k.TTL, Records: k.Records})
+	if k.Observe != nil {
+		k.Observe(swept)
+	}
 	if len(swept.Removed) > 0 {
 		k.Log.Info("swept the store", "files", len(swept.Removed), "bytes", swept.Bytes)
 		k.tell(seen.owned(swept.Removed), loop.Event{Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
@@ -147,10 +190,16 @@ func (k *Keeper) verify(ctx context.Context) error {
 	if len(found.Corrupt)+len(found.Missing) == 0 {
 		return err
 	}
+	return fail.Join(err, k.found(ctx, found))
+}
+
+// found tells of files that are damaged or missing, and has them made again.
+func (k *Keeper) found(ctx context.Context, found store.Verified) error {
 	k.Log.Info("files are damaged and removed, or gone", "damaged", found.Corrupt, "gone", found.Missing)
-	// It took a while: who needs a file by now is to know that it is gone.
-	if now, err := k.look(ctx); err == nil {
-		seen = now
+	// Looked up now, for to find them took a while.
+	seen, err := k.look(ctx)
+	if err != nil {
+		return err
 	}
 	damaged := seen.owned(found.Corrupt)
 	k.tell(damaged, loop.Event{Warning: true, Reason: reasonDamaged, Action: actionVerify}, "found damaged, to be made again:")
@@ -168,5 +217,5 @@ func (k *Keeper) verify(ctx context.Context) error {
 	for _, g := range seen.needing(append(gone, found.Corrupt...)) {
 		k.Wake(g)
 	}
-	return err
+	return nil
 }

@@ -79,10 +79,10 @@ func decide(err error, f facts) ending {
 	case class == fail.Wait:
 		e.after = cmp.Or(after, f.interval)
 	case class == fail.Stall:
-		e.stalled = true
+		e.stalled, e.after = true, after
 		if f.deleting {
 			// There will be no other spec.
-			e.after = f.interval
+			e.after = cmp.Or(after, f.interval)
 		}
 	case isConflict(err) && f.conflicts < maxConflicts:
 		return ending{unfinished: true, after: pause}

@@ -59,6 +59,10 @@ type Kind[T Object] struct {
 	Steps func(T, *Pass) []step.Step
 	// Finalize returns the work before the object goes; nil means none.
 	Finalize func(T, *Pass) []step.Step
+	// Actions are the [Event.Action] of events about failures, by the name of the
+	// step or else by the reason. Those of others and of success have the usual
+	// one.
+	Actions map[string]string
 }
 
 // Event is something that users may want to be told.

@@ -42,6 +42,7 @@ type cluster struct {
 	status   int    // writes
 	meta     int
 	events   []string
+	last     loop.Event
 }
 
 func (c *cluster) Record(about client.Object, e loop.Event) {
@@ -49,6 +50,7 @@ func (c *cluster) Record(about client.Object, e loop.Event) {
 	if e.Warning {
 		kind = "Warning"
 	}
+	c.last = e
 	c.events = append(c.events, fmt.Sprintf("%s %s %s: %s", about.GetName(), kind, e.Reason, e.Message))
 }
 
@@ -111,6 +113,7 @@ func newCluster(t *testing.T, g *generator) *cluster {
 			Suspended: (*generator).IsDisabled,
 			Steps:     list("build", &c.steps),
 			Finalize:  list("remove", &c.finalize),
+			Actions:   map[string]string{"build": "Build"},
 		},
 	}
 	return c
@@ -571,5 +574,47 @@ func TestGone(t *testing.T) {
 	cl := newCluster(t, newGenerator(func(g *generator) { g.Name = "another" }))
 	if got, err := cl.reconcile(t); err != nil || !got.IsZero() {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// The event about the end of a pass says what was being done when it failed,
+// and what the steps know for machines.
+func TestEventHasActionAndMetadata(t *testing.T) {
+	c := newCluster(t, newGenerator())
+	failed := errors.New("broken")
+	c.steps = func(_ *generator, p *loop.Pass) error {
+		p.Metadata = map[string]string{"revision": "1"}
+		return failed
+	}
+	if _, err := c.reconcile(t); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	if c.last.Action != "Build" || c.last.Metadata["revision"] != "1" {
+		t.Errorf("the event of a failure is %+v", c.last)
+	}
+	failed = nil
+	if _, err := c.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if c.last.Action != "" || c.last.Metadata["revision"] != "1" {
+		t.Errorf("the event of success is %+v", c.last)
+	}
+}
+
+// An object may be stalled by what others put right without a word: it is
+// looked at again, but not announced as being worked on.
+func TestStalledForAWhile(t *testing.T) {
+	c := newCluster(t, newGenerator())
+	c.steps = func(*generator, *loop.Pass) error {
+		return &fail.Error{Reason: "Denied", Class: fail.Stall, After: time.Minute, Err: errors.New("not yet")}
+	}
+	for range 2 {
+		result, err := c.reconcile(t)
+		if err != nil || result.RequeueAfter != time.Minute {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	}
+	if c.status != 1 || len(c.events) != 1 {
+		t.Errorf("%d writes and the events %q, want one of each", c.status, c.events)
 	}
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Pass struct {
 	Settled bool
 	// Requested reports whether somebody asked for this pass.
 	Requested bool
+	// Metadata go with the event about the end of the pass. Steps may set it.
+	Metadata map[string]string
 
 	begun   bool
 	begin   func(ctx context.Context, message string) error
@@ -187,8 +190,20 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 		news = !r.hadFailed(e)
 	}
 	if news && r.Events != nil {
-		r.Events.Record(r.obj, Event{Warning: err != nil, Reason: e.reason, Message: bounded(e.message)})
+		r.Events.Record(r.obj, Event{
+			Warning: err != nil, Reason: e.reason, Message: bounded(e.message),
+			Action: r.action(err, e.reason), Metadata: r.pass.Metadata,
+		})
 	}
+}
+
+// action returns what was being done when the error came up.
+func (r *run[T]) action(err error, reason string) string {
+	at, ok := errors.AsType[*step.Error](err)
+	if !ok {
+		return ""
+	}
+	return cmp.Or(r.Kind.Actions[at.Step], r.Kind.Actions[reason])
 }
 
 // hadFailed reports whether the pass before ended like this one.

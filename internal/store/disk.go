@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/blob"
+	"github.com/weir-dev/weir/internal/digest"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/pack"
 	"github.com/weir-dev/weir/internal/tree"
@@ -25,7 +27,8 @@ import (
 // a second one, as while a Deployment rolls, may cost work but no artifact.
 type Disk struct {
 	ops
-	locks locks
+	locks  locks
+	digest digest.Algorithm
 	// packing holds a value for each tarball that is being compressed.
 	packing chan struct{}
 
@@ -38,9 +41,17 @@ type Disk struct {
 
 var _ Store = (*Disk)(nil)
 
+// Options say how a [Disk] works. The zero value works.
+type Options struct {
+	// Digest is the algorithm of [Artifact.Digest]; zero means SHA-256. An
+	// artifact that was packed under another one gets its new digest when it is
+	// put again, which reads its file once; until then it keeps the old one.
+	Digest digest.Algorithm
+}
+
 // OpenDisk returns the store in dir, which is made if it is missing. It reads
 // nothing: a damaged store opens, and [Disk.Verify] tells. The caller closes it.
-func OpenDisk(dir string) (*Disk, error) {
+func OpenDisk(dir string, o Options) (*Disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
@@ -50,6 +61,7 @@ func OpenDisk(dir string) (*Disk, error) {
 	}
 	return &Disk{
 		ops:     ops{root: root},
+		digest:  o.Digest,
 		packing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		held:    map[types.NamespacedName]string{},
 	}, nil
@@ -84,6 +96,9 @@ func (d *Disk) put(ctx context.Context, name types.NamespacedName, file string, 
 	}
 	defer unlock()
 	a, err := Stat(d, file)
+	if err == nil && !a.is(d.digest) {
+		a, err = d.restate(ctx, a)
+	}
 	switch {
 	case err == nil:
 		// It is the newest again, though packed long ago. Were this to fail,
@@ -119,15 +134,11 @@ func (d *Disk) pack(ctx context.Context, file string, t tree.Tree) (a Artifact, 
 	if err := d.remove(file); err != nil {
 		return Artifact{}, err
 	}
-	r, err := d.compress(ctx, temp, t)
-	if err != nil {
+	if a, err = d.compress(ctx, temp, t); err != nil {
 		return Artifact{}, err
 	}
-	a = Artifact{Path: file, Digest: r.Digest, Size: r.Size}
-	if err := d.write(ctx, recordOf(file), func(s *sink) error {
-		_, err := s.Write(a.record())
-		return err
-	}); err != nil {
+	a.Path = file
+	if err := d.writeRecord(ctx, recordOf(file), a); err != nil {
 		return Artifact{}, err
 	}
 	if err := d.rename(temp, file); err != nil {
@@ -136,21 +147,30 @@ func (d *Disk) pack(ctx context.Context, file string, t tree.Tree) (a Artifact, 
 	return a, d.syncDir(dir)
 }
 
-func (d *Disk) compress(ctx context.Context, temp string, t tree.Tree) (r pack.Result, err error) {
+func (d *Disk) compress(ctx context.Context, temp string, t tree.Tree) (a Artifact, err error) {
 	select {
 	case d.packing <- struct{}{}:
 	case <-ctx.Done():
-		return r, context.Cause(ctx)
+		return a, context.Cause(ctx)
 	}
 	// Given back before the file is synced, or when nothing was written.
 	done := sync.OnceFunc(func() { <-d.packing })
 	defer done()
 	err = d.write(ctx, temp, func(s *sink) error {
-		r, err = pack.Write(s, t)
-		done()
+		defer done()
+		var to io.Writer = s
+		h := d.digest.New()
+		if d.digest.String() != digest.SHA256.String() {
+			to = io.MultiWriter(s, h)
+		}
+		r, err := pack.Write(to, t)
+		a = Artifact{Digest: "sha256:" + r.Digest.String(), Size: r.Size}
+		if to != s {
+			a.Digest = d.digest.Of(h)
+		}
 		return err
 	})
-	return r, err
+	return a, err
 }
 
 // discard removes the tarball at file, then its record: never the other way
@@ -192,6 +212,20 @@ func (d *Disk) release(name types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.held, name)
+}
+
+// Release makes the sweep treat the artifact at path like one that was seen
+// referenced, and is no more. See [Release].
+func (d *Disk) Release(path string) {
+	name, err := nameOf(path)
+	if err != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held[name] == path {
+		delete(d.held, name)
+	}
 }
 
 // names returns the names that have a directory, sorted.

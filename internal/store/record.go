@@ -1,11 +1,16 @@
 package store
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/weir-dev/weir/internal/digest"
 )
 
 // A record is a small file beside each tarball that holds the tarball's digest
@@ -14,7 +19,7 @@ import (
 // digest were computed anew. The record is on disk before its tarball has a
 // name: whatever ends the program in between, a tarball without a record, or
 // with another size, is none.
-const recordFormat = "sha256:%s %d\n"
+const recordFormat = "%s %d\n"
 
 // recordOf returns the path of the record of the tarball at file, and
 // tarballOf its inverse for names of files, which is empty for other names.
@@ -32,6 +37,9 @@ func tarballOf(base string) string {
 
 func (a Artifact) record() []byte { return fmt.Appendf(nil, recordFormat, a.Digest, a.Size) }
 
+// is reports whether the digest is of that algorithm.
+func (a Artifact) is(g digest.Algorithm) bool { return strings.HasPrefix(a.Digest, g.String()+":") }
+
 // recorded returns what the record of the tarball at file says. It wraps
 // [fs.ErrNotExist] when there is no whole record.
 func (d *Disk) recorded(file string) (Artifact, error) {
@@ -40,15 +48,50 @@ func (d *Disk) recorded(file string) (Artifact, error) {
 		return Artifact{}, cause(err)
 	}
 	a := Artifact{Path: file}
-	var digest string
-	_, err = fmt.Sscanf(string(data), recordFormat, &digest, &a.Size)
+	_, err = fmt.Sscanf(string(data), recordFormat, &a.Digest, &a.Size)
 	if err == nil {
-		a.Digest, err = parseDigest(digest)
+		_, err = digest.Parse(a.Digest)
 	}
 	if err != nil || string(a.record()) != string(data) {
 		return Artifact{}, fmt.Errorf("a torn record: %w", fs.ErrNotExist)
 	}
 	return a, nil
+}
+
+func (d *Disk) writeRecord(ctx context.Context, name string, a Artifact) error {
+	return d.write(ctx, name, func(s *sink) error {
+		_, err := s.Write(a.record())
+		return err
+	})
+}
+
+// restate gives the artifact a record with a digest of the algorithm of d, if
+// its file is what the present one says; otherwise it wraps [fs.ErrNotExist].
+// Whoever reads meanwhile sees one record or the other.
+func (d *Disk) restate(ctx context.Context, a Artifact) (Artifact, error) {
+	f, err := d.open(a.Path)
+	if err != nil {
+		return Artifact{}, err
+	}
+	defer func() { _ = f.Close() }()
+	h := d.digest.New()
+	ok, err := f.isWhole(ctx, io.TeeReader(f, h), nil)
+	if err != nil {
+		return Artifact{}, err
+	}
+	if !ok {
+		return Artifact{}, fmt.Errorf("not what was recorded: %w", fs.ErrNotExist)
+	}
+	a.Digest = d.digest.Of(h)
+	temp := path.Join(path.Dir(a.Path), ".tmp-"+rand.Text())
+	err = d.writeRecord(ctx, temp, a)
+	if err == nil {
+		err = d.rename(temp, recordOf(a.Path))
+	}
+	if err != nil {
+		return Artifact{}, errors.Join(err, d.remove(temp))
+	}
+	return a, d.syncDir(path.Dir(a.Path))
 }
 
 // Open implements [Store]. It follows no links.

@@ -227,7 +227,7 @@ func TestSweepLeaves(t *testing.T) {
 }
 
 func BenchmarkSweep(b *testing.B) {
-	d, err := OpenDisk(b.TempDir())
+	d, err := OpenDisk(b.TempDir(), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -91,6 +91,8 @@ func (s *script) artifact(c call) error {
 func (s *script) control(c call) error {
 	verb := strings.Join(c.args[:min(1, len(c.args))], "")
 	switch {
+	case verb == "start" && len(c.args) > 2 && c.args[1] == "-disk":
+		return s.controller.startOn(s.ctx, c.args[2], c.args[3:]...)
 	case verb == "start":
 		return s.controller.start(s.ctx, c.args[1:]...)
 	case verb == "stop" && len(c.args) == 1:
@@ -98,7 +100,7 @@ func (s *script) control(c call) error {
 	case verb == "kill" && len(c.args) == 1:
 		return s.controller.kill()
 	}
-	return fmt.Errorf("%w: controller start [FLAG…] | stop | kill", errUsage)
+	return fmt.Errorf("%w: controller start [-disk SIZE] [FLAG…] | stop | kill", errUsage)
 }
 
 func (s *script) settle(c call) error {

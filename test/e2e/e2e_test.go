@@ -35,11 +35,12 @@
 //	writes -max N [-ns NS]
 //		fails when the controller, or who it impersonated, has written more
 //		than N times since the reset or the script's start
-//	controller start [FLAG…]
+//	controller start [-disk SIZE] [FLAG…]
 //	controller stop
 //	controller kill
 //		(re)starts weir-controller with more flags, ends it by SIGTERM, or by
-//		SIGKILL; after the script it runs as before
+//		SIGKILL; after the script it runs as before. -disk puts its store on a
+//		file system of that size, such as 1m, which is empty and ends with it
 //	server restart
 //		kills the API server and starts it again
 //
@@ -87,7 +88,10 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	all := scripts(t)
 	s := newStage(t)
+	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })
 	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
+	// A name at the level of scripts keeps these out of runs of a few scripts.
 	t.Run("killed", func(t *testing.T) { t.Run("converges", s.killed) })
+	t.Run("rights", func(t *testing.T) { t.Run("used", func(t *testing.T) { s.rights(t, audit) }) })
 }

@@ -1,12 +1,17 @@
 package artifactgenerator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/controller/chain"
 	"github.com/weir-dev/weir/internal/controller/draft"
+	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/recipe"
@@ -25,13 +30,18 @@ func (r *run) observe(ctx context.Context) error {
 	if err := unsupported(r.generator); err != nil {
 		return err
 	}
-	if err := r.cycle(ctx); err != nil {
+	if err := chain.Check(ctx, r.Client, r.generator); err != nil {
 		return err
 	}
 	if err := r.readSources(ctx); err != nil {
 		return fail.Join(err, r.disclaim(ctx))
 	}
 	r.digest = source.Digest(r.states)
+	if len(r.states) == 1 {
+		for _, s := range r.states {
+			r.pass.Metadata = report.Origin(cmp.Or(s.OriginRevision, s.Revision))
+		}
+	}
 	same, err := r.unchanged(ctx)
 	if err != nil {
 		return err
@@ -49,9 +59,9 @@ func (r *run) readSources(ctx context.Context) error {
 	var missing []string
 	for _, alias := range r.recipe.Aliases() {
 		ref := source.RefOf(r.recipe.Sources[alias], r.generator.Namespace)
-		state, err := source.Read(ctx, r.Client, ref)
+		state, err := source.Read(ctx, r.Sources, ref)
 		if err != nil {
-			missing = append(missing, fmt.Sprintf("source %q: %v", alias, err))
+			missing = append(missing, fmt.Sprintf("source %q: %v%s", alias, err, r.hope(ctx, ref)))
 			continue
 		}
 		r.states[alias] = state
@@ -62,6 +72,18 @@ func (r *run) readSources(ctx context.Context) error {
 	e := fail.Retried(v1beta1.ReasonSourceFetchFailed, "%s", strings.Join(missing, "; "))
 	e.Class, e.After = fail.Wait, r.Wait
 	return e
+}
+
+// hope names the generators that are to make a source which is not there.
+func (r *run) hope(ctx context.Context, ref source.Ref) string {
+	if ref.Kind != v1beta1.SourceExternalArtifact {
+		return ""
+	}
+	makers, err := chain.Makers(ctx, r.Client, ref)
+	if err != nil || len(makers) == 0 {
+		return "" // It is only a hint.
+	}
+	return fmt.Sprintf(", which ArtifactGenerator %s is to make", client.ObjectKeyFromObject(makers[0]))
 }
 
 // unchanged reports whether nothing can have changed since the last pass of

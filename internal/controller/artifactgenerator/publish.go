@@ -14,6 +14,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/fail"
+	"github.com/weir-dev/weir/internal/store"
 )
 
 // publish has the draft carried out, and puts on record what became of it.
@@ -34,8 +35,8 @@ func (r *run) publish(ctx context.Context) error {
 	r.tell(report.Of(r.generator, r.outcome.Changes, repairs))
 	r.generator.Status.Inventory = r.draft.After(r.outcome.Published, r.outcome.Left)
 	r.generator.Status.ObservedSourcesDigest = r.digest
-	r.draft.Withhold(func(a build.Artifact) *fail.Error { return r.outcome.Failed[draft.Key(a)] })
-	return r.trouble()
+	r.draft.Fail(r.outcome.Failed)
+	return nil
 }
 
 // request is what the publisher is asked for, for these artifacts of the
@@ -76,13 +77,22 @@ func (r *run) trouble() error {
 	return r.draft.Err()
 }
 
-// sweep remembers what a pass that ended well has seen, and tells of files that
-// may have become superfluous.
-func (r *run) sweep(context.Context) error {
+// sweep lets the files go whose objects are gone or have others, tells what
+// failed, and remembers what a pass that ended well has seen.
+func (r *run) sweep(ctx context.Context) error {
+	for _, e := range r.draft.Prune {
+		if !r.outcome.Left[draft.KeyOf(e)] {
+			store.Release(r.Store, draft.File(e))
+		}
+	}
+	r.Swept()
+	if err := r.trouble(); err != nil {
+		// What is kept may be what cannot be made again.
+		return fail.Join(err, r.disclaim(ctx))
+	}
 	r.ledger.Mark(r.uid(), ledger.Mark{
 		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,
 	})
 	r.pass.Succeed("reconciliation succeeded, generated %d artifact(s)", len(r.outcome.Published))
-	r.Swept()
 	return nil
 }

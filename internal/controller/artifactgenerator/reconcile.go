@@ -25,7 +25,8 @@ import (
 	"github.com/weir-dev/weir/internal/store"
 )
 
-// Options are what a [Reconciler] works with. All up to Swept must be set.
+// Options are what a [Reconciler] works with. All up to Swept but Sources must be
+// set.
 type Options struct {
 	// Client reads generators, sources and ExternalArtifacts from a cache that
 	// sees its own writes.
@@ -33,9 +34,12 @@ type Options struct {
 	// Direct reads from the API server; its writes are those to specs of
 	// ExternalArtifacts.
 	Direct client.Client
-	Events loop.Events
-	Fetch  *fetch.Cache
-	Store  store.Store
+	// Sources reads source objects; nil means Client. Reading them from the API
+	// server costs a request a source and a pass, and never sees an old one.
+	Sources client.Reader
+	Events  loop.Events
+	Fetch   *fetch.Cache
+	Store   store.Store
 	// URL returns where consumers find a path of the store.
 	URL func(path string) string
 	// Swept is told that files may have become superfluous. It must not block.
@@ -70,6 +74,9 @@ func New(o Options) *Reconciler {
 	if o.Wait == 0 {
 		o.Wait = fetch.DefaultWait
 	}
+	if o.Sources == nil {
+		o.Sources = o.Client
+	}
 	r := &Reconciler{Options: o, ledger: &ledger.Ledger{}}
 	r.publisher = publish.New(publish.Options{Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger})
 	r.loop = loop.Loop[*v1beta1.ArtifactGenerator]{
@@ -81,6 +88,7 @@ func New(o Options) *Reconciler {
 			Suspended: (*v1beta1.ArtifactGenerator).IsDisabled,
 			Steps:     r.steps,
 			Finalize:  r.finalize,
+			Actions:   actions,
 		},
 		Client: o.Client, Live: o.Direct, Events: o.Events, Jitter: o.Jitter, Observe: o.Observe,
 	}
@@ -96,6 +104,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.loop.Reconcile(ctx, req)
 }
 
+// actions are what events call the steps, and what failed of artifacts while
+// the step went on with others.
+var actions = map[string]string{
+	"observe": "ResolveSource", "fetch": "FetchSource", "build": "Build", "publish": "Publish", "withdraw": "Prune",
+	v1beta1.ReasonBuildFailed: "Build", v1beta1.ReasonAccessDenied: "Authorise", v1beta1.ReasonPruneFailed: "Prune",
+	v1beta1.ReasonReconciliationFailed: "Publish", v1beta1.ReasonOwnershipConflict: "Publish",
+}
+
 func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
 	run := &run{Reconciler: r, generator: g, pass: p}
 	return []step.Step{
@@ -104,7 +120,7 @@ func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.St
 		step.Of("build", run.build),         // trees into artifacts, and a draft of what becomes of them
 		step.Of("authorise", run.authorise), // withhold what may not be published
 		step.Of("publish", run.publish),     // artifacts into the store and into ExternalArtifacts
-		step.Of("sweep", run.sweep),         // remember what was seen, and tell of superfluous files
+		step.Of("sweep", run.sweep),         // let superfluous files go, and sum up
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/fail"
+	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/internal/tally"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -27,6 +29,11 @@ func (r *run) withdraw(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, e := range r.generator.Status.Inventory {
+		if e.IsArtifact() && !out.Left[draft.KeyOf(e)] {
+			store.Release(r.Store, draft.File(e))
+		}
 	}
 	if left := slices.SortedFunc(maps.Keys(out.Left), object.Key.Compare); len(left) > 0 {
 		return &fail.Error{Reason: v1beta1.ReasonPruneFailed, Class: fail.Wait, After: again, Err: fmt.Errorf(

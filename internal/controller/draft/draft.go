@@ -5,6 +5,7 @@ package draft
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,6 +77,19 @@ func (d *Draft) Withhold(why func(build.Artifact) *fail.Error) {
 		}
 	}
 	d.Publish = rest
+}
+
+// Fail notes what could not be done, by object: published artifacts stay as they
+// were, and others, such as those that could not be removed, are there still.
+func (d *Draft) Fail(failed map[object.Key]*fail.Error) {
+	rest := maps.Clone(failed)
+	d.Withhold(func(a build.Artifact) *fail.Error {
+		delete(rest, Key(a))
+		return failed[Key(a)]
+	})
+	for _, k := range slices.SortedFunc(maps.Keys(rest), object.Key.Compare) {
+		d.Failures = append(d.Failures, build.Failure{Subject: nameOf(k), Err: rest[k]})
+	}
 }
 
 // Guard refuses to prune everything after a change of the spec: a slip in a

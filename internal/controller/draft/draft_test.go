@@ -79,6 +79,22 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
+// What could not be removed fails too, though it was not to be published.
+func TestFail(t *testing.T) {
+	d := of("a gone", "a b", "")
+	failed := map[object.Key]*fail.Error{
+		draft.KeyOf(entries("a")[0]):    fail.Retried("First", "no a"),
+		draft.KeyOf(entries("gone")[0]): fail.Retried("Second", "it stays"),
+	}
+	d.Fail(failed)
+	if len(failed) != 2 || len(d.Publish) != 1 || d.Publish[0].Name != "b" || names(d.Keep) != "a" {
+		t.Errorf("publish %+v, keep %q", d.Publish, names(d.Keep))
+	}
+	if err := d.Err(); err == nil || err.Error() != "2 failed, 1 built: ns/a: no a; ns/gone: it stays" {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestAfter(t *testing.T) {
 	set := func(names string) map[object.Key]bool {
 		out := map[object.Key]bool{}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -102,6 +103,22 @@ func TestMark(t *testing.T) {
 		t.Errorf("a forgotten generator has the mark %+v", m)
 	}
 	holds(t, l.Open("one", "v1", nil, nil), "")
+}
+
+func TestTold(t *testing.T) {
+	var l ledger.Ledger
+	l.Tell("one", map[object.Key]*meta.Artifact{key("a"): {Revision: "1"}, key("b"): {Revision: "1"}})
+	l.Tell("one", map[object.Key]*meta.Artifact{key("a"): {Revision: "2"}})
+	if a := l.Told("one", key("a")); a == nil || a.Revision != "2" {
+		t.Errorf("told %+v", a)
+	}
+	if b := l.Told("one", key("b")); b != nil {
+		t.Errorf("an object that is not told of any more was told %+v", b)
+	}
+	l.Forget("one")
+	if a := l.Told("one", key("a")); a != nil {
+		t.Errorf("an object of a forgotten generator was told %+v", a)
+	}
 }
 
 // Passes over different generators run side by side.

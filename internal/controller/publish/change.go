@@ -1,12 +1,15 @@
 package publish
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/draft"
+	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -45,7 +48,10 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 	out := &Outcome{
 		Published: make(map[object.Key]string, len(r.told)),
 		Left:      make(map[object.Key]bool, len(result.Inventory.Items)),
-		Failed:    r.failed,
+		Failed:    maps.Clone(r.failed),
+	}
+	if out.Failed == nil {
+		out.Failed = map[object.Key]*fail.Error{}
 	}
 	for k, t := range r.told {
 		out.Published[k] = t.version
@@ -58,6 +64,9 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 		artifacts[draft.Key(a)] = &r.Artifacts[i]
 	}
 	for _, o := range result.Outcomes {
+		if o.Err != nil && artifacts[o.Key] == nil {
+			out.Failed[o.Key] = &fail.Error{Reason: v1beta1.ReasonPruneFailed, Err: o.Err}
+		}
 		t := r.told[o.Key]
 		if o.Err == nil && (o.Verb.Writes() || t.changed) {
 			out.Changes = append(out.Changes, Change{o.Key, o.Pre.UID, kindOf(o), t.revised, artifacts[o.Key]})

@@ -75,7 +75,7 @@ type Outcome struct {
 	Left map[object.Key]bool
 	// Changes are what was done, in the order of the request.
 	Changes []Change
-	// Failed are the artifacts that could not be published.
+	// Failed are the objects that could not be published or removed.
 	Failed map[object.Key]*fail.Error
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,10 +45,12 @@ type run struct {
 }
 
 // told is what became of the status of one object: its version, whether it had
-// to be written, and whether it tells of another artifact than before.
+// to be written, whether it tells of another artifact than before, and what it
+// tells of.
 type told struct {
 	version          string
 	changed, revised bool
+	artifact         *meta.Artifact
 }
 
 func (r *run) fail(k object.Key, err *fail.Error) {
@@ -108,7 +111,7 @@ func (r *run) tell(ctx context.Context, result *reconciler.Result) {
 	for _, o := range result.Outcomes {
 		outcomes[o.Key] = o
 	}
-	now := metav1.Now()
+	now := metav1.Now().Rfc3339Copy() // as it comes back
 	done := make([]told, len(r.Artifacts))
 	var group errgroup.Group
 	group.SetLimit(tellers)
@@ -131,11 +134,14 @@ func (r *run) tell(ctx context.Context, result *reconciler.Result) {
 	}
 	_ = group.Wait()
 	r.told = make(map[object.Key]told, len(done))
+	artifacts := make(map[object.Key]*meta.Artifact, len(done))
 	for i, a := range r.Artifacts {
 		if k := draft.Key(a); r.failed[k] == nil {
 			r.told[k] = done[i]
+			artifacts[k] = done[i].artifact
 		}
 	}
+	r.Ledger.Tell(r.UID, artifacts)
 }
 
 // tellOne writes the status of one object, at the version that it has after
@@ -152,21 +158,22 @@ func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcom
 	}
 	was := is.Status.Artifact
 	if !want.Tell(is, now) {
-		return told{version: is.ResourceVersion}, nil
+		return told{version: is.ResourceVersion, artifact: is.Status.Artifact}, nil
 	}
 	revised := was == nil || was.Revision != want.Revision || was.Digest != want.Digest
 	// Whole, for a merge patch cannot say null, which an input may be.
 	if err := r.Client.Status().Update(ctx, is, client.FieldOwner(fieldOwner)); err != nil {
 		return told{}, fmt.Errorf("writing the status of %s: %w", o.Key, err)
 	}
-	return told{is.ResourceVersion, true, revised}, nil
+	return told{is.ResourceVersion, true, revised, is.Status.Artifact}, nil
 }
 
 func (r *run) wanted(a build.Artifact) external.Artifact {
-	s := r.stored[draft.Key(a)]
+	k := draft.Key(a)
+	s := r.stored[k]
 	return external.Artifact{
-		Digest: "sha256:" + s.Digest.String(), Path: s.Path, URL: r.URL(s.Path), Revision: a.Revision,
-		Size: s.Size, OriginRevision: a.OriginRevision, Inputs: a.Inputs,
+		Digest: s.Digest, Path: s.Path, URL: r.URL(s.Path), Revision: a.Revision,
+		Size: s.Size, OriginRevision: a.OriginRevision, Inputs: a.Inputs, Before: r.Ledger.Told(r.UID, k),
 	}
 }
 

@@ -66,7 +66,7 @@ func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []
 			continue
 		case c.Kind == publish.TakenOver:
 			taken = append(taken, c)
-		case c.Kind == publish.Adopted:
+		case c.Kind == publish.Adopted && !repairs: // else it has lost our label
 			adopted = append(adopted, c)
 		case repairs:
 			repaired = append(repaired, c)

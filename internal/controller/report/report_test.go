@@ -48,6 +48,11 @@ func TestOf(t *testing.T) {
 			repairs: true,
 			want:    []string{"gen Normal DriftCorrected Publish: repaired what others had changed of 2 artifacts (apps/a, apps/b)"},
 		},
+		"repaired, the label too": {
+			changes: []publish.Change{change("a", publish.Adopted, false)},
+			repairs: true,
+			want:    []string{"gen Normal DriftCorrected Publish: repaired what others had changed of 1 artifact (apps/a)"},
+		},
 		"adopted": {
 			changes: []publish.Change{change("a", publish.Adopted, true)},
 			want: []string{
