@@ -51,7 +51,9 @@ var layers = []struct {
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
 	{"engine", []string{"internal/build"}, false},
-	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
+	{"adapters", []string{
+		"internal/local", "internal/fetch", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
+	}, false},
 	{"controller values", []string{
 		"internal/controller/external", "internal/controller/ledger", "internal/controller/draft",
 	}, true},

@@ -69,7 +69,10 @@ type Kind[T Object] struct {
 type Event struct {
 	// Warning tells trouble from good news.
 	Warning bool
-	Reason  string
+	// Trace is for those who look at the object; it is no news for those who
+	// are alerted.
+	Trace  bool
+	Reason string
 	// Message is that of a condition and as long as one: whoever sends it
 	// shortens it to what fits.
 	Message string
@@ -81,7 +84,7 @@ type Event struct {
 	Metadata map[string]string
 }
 
-// Events takes events about objects. It must not block.
+// Events takes events about objects, and logs them. It must not block.
 type Events interface {
 	Record(about client.Object, e Event)
 }

@@ -618,3 +618,25 @@ func TestStalledForAWhile(t *testing.T) {
 		t.Errorf("%d writes and the events %q, want one of each", c.status, c.events)
 	}
 }
+
+// That all is well alerts those who were alerted, and nobody else.
+func TestSuccessIsNewsAfterFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		was   conditions
+		trace bool
+	}{"new": {fresh, true}, "interrupted": {interrupted, true}, "older": {older, true}, "retried": {retried, false}, "waiting": {waiting, false}, "stalled": {stalled, false}} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t, newGenerator(func(g *generator) { g.Status.Conditions = c.was }))
+			if _, err := cl.reconcile(t); err != nil {
+				t.Fatal(err)
+			}
+			if len(cl.events) != 1 || cl.last.Trace != c.trace {
+				t.Errorf("the events are %q, the last %+v", cl.events, cl.last)
+			}
+			cl.steps = func(*generator, *loop.Pass) error { return errors.New("broken") }
+			if _, err := cl.reconcile(t); err == nil || cl.last.Trace {
+				t.Errorf("a failure is told as %+v", cl.last)
+			}
+		})
+	}
+}

@@ -173,7 +173,9 @@ func (r *run[T]) success() string {
 	}
 }
 
-// tell records an event when the end is news, and logs it.
+// tell records an event when the end is news, and logs what is none: events are
+// logged by who takes them. That all is well is news for alerts only after
+// something was wrong.
 func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	logger := log.FromContext(ctx)
 	news := r.pass.begun || !r.pass.Settled
@@ -181,8 +183,9 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	case e.unfinished:
 		logger.V(1).Info("the pass will be made again", "cause", err.Error())
 		return
+	case err == nil && news:
 	case err == nil:
-		logger.Info(e.message)
+		logger.V(1).Info(e.message)
 	default:
 		if e.err == nil { // The queue logs what it gets.
 			logger.Info("not reconciled", "reason", e.reason, "stalled", e.stalled, "cause", named(err).Error())
@@ -191,7 +194,7 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	}
 	if news && r.Events != nil {
 		r.Events.Record(r.obj, Event{
-			Warning: err != nil, Reason: e.reason, Message: bounded(e.message),
+			Warning: err != nil, Trace: err == nil && !meta.IsStatusConditionFalse(r.was, ready), Reason: e.reason, Message: bounded(e.message),
 			Action: r.action(err, e.reason), Metadata: r.pass.Metadata,
 		})
 	}

@@ -36,7 +36,19 @@ func (r *run) publish(ctx context.Context) error {
 	r.generator.Status.Inventory = r.draft.After(r.outcome.Published, r.outcome.Left)
 	r.generator.Status.ObservedSourcesDigest = r.digest
 	r.draft.Fail(r.outcome.Failed)
+	r.count()
 	return nil
+}
+
+// count tells how many artifacts there were of which kind.
+func (r *run) count() {
+	revised := 0
+	for _, c := range r.outcome.Changes {
+		if c.Revised {
+			revised++
+		}
+	}
+	r.Metrics.Built(client.ObjectKeyFromObject(r.generator), revised, len(r.outcome.Published)-revised, len(r.draft.Failures))
 }
 
 // request is what the publisher is asked for, for these artifacts of the
@@ -68,9 +80,6 @@ func (r *run) tell(notes []report.Note) {
 // pass is made again.
 func (r *run) trouble() error {
 	failures := r.draft.Failures
-	if r.Failing != nil {
-		r.Failing(client.ObjectKeyFromObject(r.generator), len(failures))
-	}
 	if len(failures) > 0 && !slices.ContainsFunc(failures, func(f build.Failure) bool { return !apierrors.IsConflict(f.Err) }) {
 		return failures[0].Err
 	}

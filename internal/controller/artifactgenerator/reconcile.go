@@ -53,10 +53,24 @@ type Options struct {
 	// Jitter spreads intervals, and Observe sees each step; see [loop.Loop].
 	Jitter  func(time.Duration) time.Duration
 	Observe func(name string, took time.Duration, err error)
-	// Failing is told how many artifacts and directories of a generator failed
-	// in a pass, and zero when the generator goes; nil means nobody is.
-	Failing func(generator types.NamespacedName, n int)
+	// Metrics counts; nil means nobody does.
+	Metrics Metrics
 }
+
+// Metrics is told what a [Reconciler] does. Its methods must not block.
+type Metrics interface {
+	// Pass is told how long a pass over a generator took.
+	Pass(generator types.NamespacedName, took time.Duration)
+	// Built is told how many artifacts of a generator got a new revision in a
+	// pass, kept theirs, and failed. A pass in which nothing is new builds none.
+	Built(generator types.NamespacedName, published, unchanged, failing int)
+}
+
+// unmeasured is nobody who counts.
+type unmeasured struct{}
+
+func (unmeasured) Pass(types.NamespacedName, time.Duration)  {}
+func (unmeasured) Built(types.NamespacedName, int, int, int) {}
 
 // Reconciler makes passes over generators, see [New].
 type Reconciler struct {
@@ -76,6 +90,9 @@ func New(o Options) *Reconciler {
 	}
 	if o.Sources == nil {
 		o.Sources = o.Client
+	}
+	if o.Metrics == nil {
+		o.Metrics = unmeasured{}
 	}
 	r := &Reconciler{Options: o, ledger: &ledger.Ledger{}}
 	r.publisher = publish.New(publish.Options{Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger})
@@ -101,6 +118,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	// The sources that a pass has in use are given back when it ends.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	start := time.Now()
+	defer func() { r.Metrics.Pass(req.NamespacedName, time.Since(start)) }()
 	return r.loop.Reconcile(ctx, req)
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/report"
@@ -46,9 +44,6 @@ func (r *run) withdraw(ctx context.Context) error {
 // sweep, for others may have taken a name over.
 func (r *run) forget(context.Context) error {
 	r.ledger.Forget(r.uid())
-	if r.Failing != nil {
-		r.Failing(client.ObjectKeyFromObject(r.generator), 0)
-	}
 	r.Swept()
 	return nil
 }

@@ -68,6 +68,13 @@ type world struct {
 	balls map[string][]byte // guarded by mu
 }
 
+// failures is metrics that know how many artifacts failed last.
+type failures struct{ failing *atomic.Int64 }
+
+func (failures) Pass(types.NamespacedName, time.Duration) {}
+
+func (f failures) Built(_ types.NamespacedName, _, _, failing int) { f.failing.Store(int64(failing)) }
+
 var installed sync.Once
 
 func newWorld(t *testing.T) *world {
@@ -167,7 +174,7 @@ func (w *world) start() {
 				w.passes.Add(1)
 			}
 		},
-		Failing: func(_ types.NamespacedName, n int) { w.failing.Store(int64(n)) },
+		Metrics: failures{&w.failing},
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	err = r.Watch(ctx, mgr, wake, controller.Options{
