@@ -52,7 +52,7 @@ var layers = []struct {
 	}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{
-		"internal/local", "internal/fetch", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
+		"internal/local", "internal/fetch", "internal/durable", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
 	}, false},
 	{"controller values", []string{
 		"internal/controller/external", "internal/controller/ledger", "internal/controller/draft",

@@ -113,23 +113,34 @@ func (k *Keeper) Start(ctx context.Context) error {
 	return nil
 }
 
+// sweeping sweeps when it is time. What was superseded just now is superfluous
+// after its time; those who ask for a sweep all the while do not put it off.
 func (k *Keeper) sweeping(ctx context.Context) {
+	after := k.TTL + time.Second
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	due, again := time.Now(), false
 	for {
+		next := k.SweepEvery
 		select {
 		case <-ctx.Done():
 			return
 		case <-k.asked:
-			// What was superseded just now is superfluous after its time.
-			timer.Reset(k.TTL + time.Second)
-			continue
+			if time.Until(due) <= after {
+				again = true // for what came too late for the one that is due
+				continue
+			}
+			next = after
 		case <-timer.C:
+			if err := k.sweep(ctx); err != nil && ctx.Err() == nil {
+				k.Log.Error(err, "sweeping the store")
+			}
+			if again {
+				next, again = min(after, next), false
+			}
 		}
-		if err := k.sweep(ctx); err != nil && ctx.Err() == nil {
-			k.Log.Error(err, "sweeping the store")
-		}
-		timer.Reset(k.SweepEvery)
+		due = time.Now().Add(next)
+		timer.Reset(next)
 	}
 }
 
@@ -176,7 +187,7 @@ func (k *Keeper) sweep(ctx context.Context) error {
 	}
 	if len(swept.Removed) > 0 {
 		k.Log.Info("swept the store", "files", len(swept.Removed), "bytes", swept.Bytes)
-		k.tell(seen.owned(swept.Removed), loop.Event{Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
+		k.tell(seen.owned(swept.Removed), loop.Event{Trace: true, Reason: reasonCollected, Action: actionCollect}, "removed what is superseded")
 	}
 	return err
 }

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -148,7 +150,7 @@ func (h *house) has(file string) bool {
 	return err == nil
 }
 
-// What inventories and ExternalArtifacts point to stays; the rest goes after
+// W29: what inventories and ExternalArtifacts point to stays; the rest goes after
 // its time, and its generator is told in one event. What an ExternalArtifact
 // has on another server is no business of this store: its generator went to
 // another shard.
@@ -258,6 +260,57 @@ func TestManyFiles(t *testing.T) {
 		t.Errorf("events %q", h.events)
 	}
 }
+
+// A sweep happens though somebody asks for one all the while, and once more
+// after the last of them.
+func TestAskingDoesNotPutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sweeps atomic.Int64
+		k := keep.New(keep.Options{
+			Store: &idle{}, Cache: empty{}, Log: logr.Discard(), TTL: time.Minute, SweepEvery: time.Hour,
+			Observe: func(store.Swept) { sweeps.Add(1) },
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- k.Start(ctx) }()
+		for range 10 * 60 {
+			time.Sleep(time.Second)
+			k.Ask()
+		}
+		if n := sweeps.Load(); n < 9 || n > 11 {
+			t.Errorf("%d sweeps in ten minutes in which one is asked for every second", n)
+		}
+		before := sweeps.Load()
+		time.Sleep(3 * time.Minute)
+		if n := sweeps.Load() - before; n < 1 || n > 2 {
+			t.Errorf("%d sweeps after the last one was asked for", n)
+		}
+		before = sweeps.Load()
+		time.Sleep(3 * time.Hour)
+		if n := sweeps.Load() - before; n != 3 {
+			t.Errorf("%d sweeps in three hours in which none is asked for", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// idle is a store with nothing in it, and empty a cache.
+type idle struct{}
+
+func (*idle) Sweep(context.Context, store.Policy) (store.Swept, error) { return store.Swept{}, nil }
+func (*idle) Verify(context.Context, store.Check) (store.Verified, error) {
+	return store.Verified{}, nil
+}
+func (*idle) Examine(context.Context, string) (bool, error) { return true, nil }
+
+type empty struct{ client.Reader }
+
+func (empty) WaitForCacheSync(context.Context) bool { return true }
+
+func (empty) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // Whoever asks for a sweep need not wait for it.
 func TestAskDoesNotBlock(*testing.T) {

@@ -38,8 +38,9 @@ type cluster struct {
 
 	steps    func(*generator, *loop.Pass) error
 	finalize func(*generator, *loop.Pass) error
-	before   func() // the next write of a status
-	status   int    // writes
+	before   func()     // the next write of a status
+	stale    *generator // what is read, if set
+	status   int        // writes
 	meta     int
 	events   []string
 	last     loop.Event
@@ -76,6 +77,13 @@ func newCluster(t *testing.T, g *generator) *cluster {
 	c := &cluster{}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(g).WithStatusSubresource(&generator{}).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if g, ok := obj.(*generator); ok && c.stale != nil {
+					c.stale.DeepCopyInto(g)
+					return nil
+				}
+				return w.Get(ctx, key, obj, opts...)
+			},
 			Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 				c.meta++
 				return w.Patch(ctx, obj, p, opts...)
@@ -546,6 +554,25 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
+// An object that was never worked on says why it is not, once, and never that it
+// is ready.
+func TestSuspendedFromTheFirst(t *testing.T) {
+	cl := newCluster(t, newGenerator(func(g *generator) {
+		g.Annotations = map[string]string{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled}
+	}))
+	for range 2 {
+		if _, err := cl.reconcile(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := conditions{condition("Ready", metav1.ConditionUnknown, v1beta1.ReasonReconciliationDisabled, "reconciliation is disabled", generation)}
+	if diff := cmp.Diff(texts(want), texts(cl.get(t).Status.Conditions)); diff != "" || cl.status != 1 {
+		t.Errorf("%d writes (-want +got):\n%s", cl.status, diff)
+	}
+}
+
+// R110: the next pass is at the object's interval, spread, whether or not there
+// was anything to do.
 func TestInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		every  string
@@ -563,8 +590,11 @@ func TestInterval(t *testing.T) {
 				g.Annotations = map[string]string{v1beta1.AnnotationReconcileEvery: c.every}
 			}))
 			cl.loop.Jitter = c.jitter
-			if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
-				t.Errorf("got %v, %v", got, err)
+			for _, end := range []error{nil, step.Done} {
+				cl.steps = func(*generator, *loop.Pass) error { return end }
+				if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
+					t.Errorf("after %v: got %v, %v", end, got, err)
+				}
 			}
 		})
 	}

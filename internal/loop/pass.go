@@ -100,6 +100,7 @@ func (r *run[T]) begin(ctx context.Context, message string) error {
 // touches nothing else. What resumes the object also wakes it.
 func (r *run[T]) suspended(ctx context.Context) (reconcile.Result, error) {
 	r.acknowledge()
+	r.obj.SetConditions(suspend(r.was, r.obj.GetGeneration()))
 	err := r.writeStatus(ctx, true)
 	return r.queue(ctx, ending{}, err)
 }
@@ -116,6 +117,9 @@ func (r *run[T]) finalize(ctx context.Context) (reconcile.Result, error) {
 		return r.end(ctx, err)
 	}
 	err := r.setFinalizer(ctx, false)
+	if err == nil {
+		r.setFinalized(client.ObjectKeyFromObject(r.obj), r.obj.GetUID())
+	}
 	return r.queue(ctx, ending{}, err)
 }
 

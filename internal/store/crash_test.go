@@ -84,7 +84,7 @@ func TestKilled(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return errors.Join(d.root.WriteFile(file, make([]byte, a.Size), 0o600), d.root.Remove(recordOf(file)))
+			return errors.Join(d.dir.Root.WriteFile(file, make([]byte, a.Size), 0o600), d.dir.Root.Remove(recordOf(file)))
 		}, change: func(d *Disk) error {
 			_, err := d.Put(t.Context(), named, tr, content)
 			return err
@@ -125,7 +125,7 @@ func TestKilled(t *testing.T) {
 					}
 				}
 				hook, reached := killed(n)
-				d.before = hook
+				d.dir.Before = hook
 				err := c.change(d)
 				if !reached() {
 					if err != nil {
@@ -182,7 +182,7 @@ func TestDiskFails(t *testing.T) {
 			dir := t.TempDir()
 			d := openAt(t, dir)
 			done, failed := 0, ""
-			d.before = func(op, _ string) error {
+			d.dir.Before = func(op, _ string) error {
 				if done++; done == n+1 {
 					failed = op
 					return cause
@@ -218,7 +218,7 @@ func TestOnePack(t *testing.T) {
 	d := openAt(t, t.TempDir())
 	tr, content := one(t, "data")
 	renames := make(chan string, 100)
-	d.before = func(op, name string) error {
+	d.dir.Before = func(op, name string) error {
 		if op == "rename" {
 			renames <- name
 		}
@@ -247,7 +247,7 @@ func TestSweptParent(t *testing.T) {
 	d := openAt(t, dir)
 	tr, content := one(t, "data")
 	swept := false
-	d.before = func(op, name string) error {
+	d.dir.Before = func(op, name string) error {
 		if op == "mkdir" && path.Base(name) == "app" && !swept {
 			swept = true
 			return os.Remove(filepath.Join(dir, "externalartifact", "apps"))

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/blob"
 	"github.com/weir-dev/weir/internal/digest"
+	"github.com/weir-dev/weir/internal/durable"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/pack"
 	"github.com/weir-dev/weir/internal/tree"
@@ -26,7 +27,7 @@ import (
 // Disk is a [Store] in a directory. One program uses the directory at a time;
 // a second one, as while a Deployment rolls, may cost work but no artifact.
 type Disk struct {
-	ops
+	dir    durable.Dir
 	locks  locks
 	digest digest.Algorithm
 	// packing holds a value for each tarball that is being compressed.
@@ -60,7 +61,7 @@ func OpenDisk(dir string, o Options) (*Disk, error) {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return &Disk{
-		ops:     ops{root: root},
+		dir:     durable.Dir{Root: root},
 		digest:  o.Digest,
 		packing: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		held:    map[types.NamespacedName]string{},
@@ -68,7 +69,7 @@ func OpenDisk(dir string, o Options) (*Disk, error) {
 }
 
 // Close ends the use of the directory. Files that are open stay so.
-func (d *Disk) Close() error { return d.root.Close() }
+func (d *Disk) Close() error { return d.dir.Root.Close() }
 
 // Put implements [Store]. As many tarballs are compressed at a time as there
 // are processors, and waiting for the disk keeps none of them: callers gain
@@ -104,7 +105,7 @@ func (d *Disk) put(ctx context.Context, name types.NamespacedName, file string, 
 		// It is the newest again, though packed long ago. Were this to fail,
 		// it would still be held.
 		now := time.Now()
-		_ = d.do("touch", file, func() error { return d.root.Chtimes(file, now, now) })
+		_ = d.dir.Do("touch", file, func() error { return d.dir.Root.Chtimes(file, now, now) })
 	case isAbsent(err):
 		a, err = d.pack(ctx, file, t)
 	}
@@ -120,18 +121,18 @@ func (d *Disk) put(ctx context.Context, name types.NamespacedName, file string, 
 // pack makes the tarball at file and its record, both or none.
 func (d *Disk) pack(ctx context.Context, file string, t tree.Tree) (a Artifact, err error) {
 	dir := path.Dir(file)
-	if err := d.mkdirs(dir); err != nil {
+	if err := d.dir.Mkdirs(dir); err != nil {
 		return Artifact{}, err
 	}
 	temp := path.Join(dir, ".tmp-"+rand.Text())
 	defer func() {
 		if err != nil {
-			_ = errors.Join(d.remove(temp), d.discard(file))
+			_ = errors.Join(d.dir.Remove(temp), d.discard(file))
 		}
 	}()
 	// What is there has no record that fits. It goes first, so that it never
 	// stands beside the new one's.
-	if err := d.remove(file); err != nil {
+	if err := d.dir.Remove(file); err != nil {
 		return Artifact{}, err
 	}
 	if a, err = d.compress(ctx, temp, t); err != nil {
@@ -141,10 +142,10 @@ func (d *Disk) pack(ctx context.Context, file string, t tree.Tree) (a Artifact, 
 	if err := d.writeRecord(ctx, recordOf(file), a); err != nil {
 		return Artifact{}, err
 	}
-	if err := d.rename(temp, file); err != nil {
+	if err := d.dir.Rename(temp, file); err != nil {
 		return Artifact{}, err
 	}
-	return a, d.syncDir(dir)
+	return a, d.dir.Sync(dir)
 }
 
 func (d *Disk) compress(ctx context.Context, temp string, t tree.Tree) (a Artifact, err error) {
@@ -156,7 +157,7 @@ func (d *Disk) compress(ctx context.Context, temp string, t tree.Tree) (a Artifa
 	// Given back before the file is synced, or when nothing was written.
 	done := sync.OnceFunc(func() { <-d.packing })
 	defer done()
-	err = d.write(ctx, temp, func(s *sink) error {
+	err = d.dir.Write(ctx, temp, func(s *durable.Sink) error {
 		defer done()
 		var to io.Writer = s
 		h := d.digest.New()
@@ -176,10 +177,10 @@ func (d *Disk) compress(ctx context.Context, temp string, t tree.Tree) (a Artifa
 // discard removes the tarball at file, then its record: never the other way
 // round, for that would leave something to explain.
 func (d *Disk) discard(file string) error {
-	if err := d.remove(file); err != nil {
+	if err := d.dir.Remove(file); err != nil {
 		return err
 	}
-	return d.remove(recordOf(file))
+	return d.dir.Remove(recordOf(file))
 }
 
 // Remove implements [Store].
@@ -194,11 +195,11 @@ func (d *Disk) Remove(ctx context.Context, name types.NamespacedName) error {
 	defer unlock()
 	d.release(name)
 	dir := dirOf(name)
-	if err := d.do("removeall", dir, func() error { return d.root.RemoveAll(dir) }); err != nil {
+	if err := d.dir.Do("removeall", dir, func() error { return d.dir.Root.RemoveAll(dir) }); err != nil {
 		return fail.Retried(v1beta1.ReasonPruneFailed, "removing artifact %q: %w", name, err)
 	}
 	// A namespace with other artifacts is not empty and stays.
-	_ = d.remove(path.Dir(dir))
+	_ = d.dir.Remove(path.Dir(dir))
 	return nil
 }
 
@@ -247,13 +248,13 @@ func (d *Disk) names() ([]types.NamespacedName, error) {
 
 // list returns the entries of dir, none when it is missing or no directory.
 func (d *Disk) list(dir string) ([]fs.DirEntry, error) {
-	if info, err := d.root.Lstat(dir); err != nil || !info.IsDir() {
+	if info, err := d.dir.Root.Lstat(dir); err != nil || !info.IsDir() {
 		if isAbsent(err) {
 			err = nil
 		}
 		return nil, err
 	}
-	entries, err := fs.ReadDir(d.root.FS(), dir)
+	entries, err := fs.ReadDir(d.dir.Root.FS(), dir)
 	if isAbsent(err) {
 		err = nil
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-dev/weir/internal/digest"
+	"github.com/weir-dev/weir/internal/durable"
 )
 
 // A record is a small file beside each tarball that holds the tarball's digest
@@ -43,9 +44,9 @@ func (a Artifact) is(g digest.Algorithm) bool { return strings.HasPrefix(a.Diges
 // recorded returns what the record of the tarball at file says. It wraps
 // [fs.ErrNotExist] when there is no whole record.
 func (d *Disk) recorded(file string) (Artifact, error) {
-	data, err := d.root.ReadFile(recordOf(file))
+	data, err := d.dir.Root.ReadFile(recordOf(file))
 	if err != nil {
-		return Artifact{}, cause(err)
+		return Artifact{}, durable.Cause(err)
 	}
 	a := Artifact{Path: file}
 	_, err = fmt.Sscanf(string(data), recordFormat, &a.Digest, &a.Size)
@@ -59,7 +60,7 @@ func (d *Disk) recorded(file string) (Artifact, error) {
 }
 
 func (d *Disk) writeRecord(ctx context.Context, name string, a Artifact) error {
-	return d.write(ctx, name, func(s *sink) error {
+	return d.dir.Write(ctx, name, func(s *durable.Sink) error {
 		_, err := s.Write(a.record())
 		return err
 	})
@@ -86,12 +87,12 @@ func (d *Disk) restate(ctx context.Context, a Artifact) (Artifact, error) {
 	temp := path.Join(path.Dir(a.Path), ".tmp-"+rand.Text())
 	err = d.writeRecord(ctx, temp, a)
 	if err == nil {
-		err = d.rename(temp, recordOf(a.Path))
+		err = d.dir.Rename(temp, recordOf(a.Path))
 	}
 	if err != nil {
-		return Artifact{}, errors.Join(err, d.remove(temp))
+		return Artifact{}, errors.Join(err, d.dir.Remove(temp))
 	}
-	return a, d.syncDir(path.Dir(a.Path))
+	return a, d.dir.Sync(path.Dir(a.Path))
 }
 
 // Open implements [Store]. It follows no links.
@@ -108,14 +109,14 @@ func (d *Disk) Open(file string) (*File, error) {
 
 func (d *Disk) open(file string) (*File, error) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
-		if at, err := d.root.Lstat(dir); err == nil && !at.IsDir() {
+		if at, err := d.dir.Root.Lstat(dir); err == nil && !at.IsDir() {
 			return nil, fmt.Errorf("%q is no directory: %w", dir, fs.ErrNotExist)
 		}
 	}
 	// Looked at before it is opened, for opening a pipe waits.
-	seen, err := d.root.Lstat(file)
+	seen, err := d.dir.Root.Lstat(file)
 	if err != nil {
-		return nil, cause(err)
+		return nil, durable.Cause(err)
 	}
 	a, err := d.recorded(file)
 	if err != nil {
@@ -124,9 +125,9 @@ func (d *Disk) open(file string) (*File, error) {
 	if !seen.Mode().IsRegular() || seen.Size() != a.Size {
 		return nil, fmt.Errorf("not what was recorded: %w", fs.ErrNotExist)
 	}
-	f, err := d.root.Open(file)
+	f, err := d.dir.Root.Open(file)
 	if err != nil {
-		return nil, cause(err)
+		return nil, durable.Cause(err)
 	}
 	return &File{f, a}, nil
 }

@@ -85,7 +85,7 @@ func (d *Disk) sweepName(ctx context.Context, name types.NamespacedName, p Polic
 		out.KeptBytes += f.size
 	}
 	for _, f := range remove {
-		if err := d.remove(f.path); err != nil {
+		if err := d.dir.Remove(f.path); err != nil {
 			return err
 		}
 		out.Removed = append(out.Removed, f.path)
@@ -95,11 +95,11 @@ func (d *Disk) sweepName(ctx context.Context, name types.NamespacedName, p Polic
 		return nil
 	}
 	d.release(name)
-	if err := d.remove(dir); err != nil {
+	if err := d.dir.Remove(dir); err != nil {
 		return err
 	}
 	// A namespace with other artifacts is not empty and stays.
-	_ = d.remove(path.Dir(dir))
+	_ = d.dir.Remove(path.Dir(dir))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-dev/weir/internal/digest"
+	"github.com/weir-dev/weir/internal/durable"
 	"github.com/weir-dev/weir/internal/fail"
 )
 
@@ -92,21 +93,21 @@ func (d *Disk) Examine(ctx context.Context, path string) (ok bool, err error) {
 // verify reports whether the tarball at file is what was recorded, and removes
 // it if not. It is so too when it is gone by now, or when nobody can tell.
 func (d *Disk) verify(ctx context.Context, file string, p *pace) (bool, error) {
-	seen, err := d.root.Lstat(file)
+	seen, err := d.dir.Root.Lstat(file)
 	if err != nil {
-		return true, ignoreAbsent(cause(err))
+		return true, ignoreAbsent(durable.Cause(err))
 	}
 	if !seen.Mode().IsRegular() {
 		return d.discardIf(ctx, file, seen)
 	}
-	f, err := d.root.Open(file)
+	f, err := d.dir.Root.Open(file)
 	if err != nil {
-		return true, ignoreAbsent(cause(err))
+		return true, ignoreAbsent(durable.Cause(err))
 	}
 	// Open until the end: its number cannot go to another file meanwhile.
 	defer func() { _ = f.Close() }()
 	if seen, err = f.Stat(); err != nil {
-		return true, cause(err)
+		return true, durable.Cause(err)
 	}
 	a, err := d.recorded(file)
 	if err != nil && !isAbsent(err) {
@@ -133,8 +134,8 @@ func (d *Disk) discardIf(ctx context.Context, file string, seen fs.FileInfo) (ok
 		return true, err
 	}
 	defer unlock()
-	if at, err := d.root.Lstat(file); err != nil || !os.SameFile(at, seen) {
-		return true, ignoreAbsent(cause(err))
+	if at, err := d.dir.Root.Lstat(file); err != nil || !os.SameFile(at, seen) {
+		return true, ignoreAbsent(durable.Cause(err))
 	}
 	return false, d.discard(file)
 }

@@ -33,6 +33,9 @@ func TestKstatus(t *testing.T) {
 		"waits for a source": {steps: func(context.Context, *loop.Pass) error {
 			return &fail.Error{Reason: v1beta1.ReasonSourceFetchFailed, Class: fail.Wait, After: time.Minute, Err: broken}
 		}, want: status.InProgressStatus},
+		"suspended from the first": {edit: func(g *v1beta1.ArtifactGenerator) {
+			g.Annotations = map[string]string{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled}
+		}, want: status.InProgressStatus},
 		"stalled": {steps: func(context.Context, *loop.Pass) error {
 			return fail.Stalled(v1beta1.ReasonValidationFailed, "wrong")
 		}, want: status.FailedStatus},

@@ -63,7 +63,7 @@ func TestDeletionIsRefused(t *testing.T) {
 	w.gone("all")
 }
 
-// Pruning that is refused is not forgotten either: the artifact stays in the
+// W16: pruning that is refused is not forgotten either: the artifact stays in the
 // inventory until it is gone.
 func TestPruningIsRefused(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func ours(t *testing.T, o *sourcev1.ExternalArtifact) string {
 	return string(text)
 }
 
-// Whatever of ours others change on an ExternalArtifact is as it was at once,
+// W23: whatever of ours others change on an ExternalArtifact is as it was at once,
 // and told of (2.5, #346).
 func TestDrift(t *testing.T) {
 	t.Parallel()

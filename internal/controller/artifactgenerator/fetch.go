@@ -35,7 +35,7 @@ func (r *run) fetch(ctx context.Context) error {
 	}
 	_ = group.Wait()
 	if err := fail.Join(errs...); err != nil {
-		return fail.Join(err, r.disclaim(ctx))
+		return err
 	}
 	r.sources = make(map[string]build.Source, len(aliases))
 	for i, alias := range aliases {

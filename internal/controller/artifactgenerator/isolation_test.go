@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,8 +122,31 @@ artifacts:
 	w.condition("a01", "True Succeeded")
 }
 
-// A thousand changes are told in one event each way; see package report for its
-// text.
+// W28: nor does an artifact stay ready without its file when its generator cannot
+// do anything, whatever the reason.
+func TestStalledWithoutFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source("main@1", apps(1))
+	w.start()
+	w.apply("all", each)
+	w.ready("all", "True")
+	w.quiet()
+	w.end()
+	if err := os.RemoveAll(w.dir); err != nil {
+		t.Fatal(err)
+	}
+	w.apply("all", strings.ReplaceAll(each, "@s/", "@t/"))
+	w.start()
+	w.ready("all", "False ValidationFailed")
+	w.condition("a00", "False ArtifactMissing")
+	w.apply("all", each)
+	w.ready("all", "True")
+	w.condition("a00", "True Succeeded")
+}
+
+// W43, R112: a thousand changes are told in one event of each kind, with what
+// machines want to know.
 func TestEventsAreBounded(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -159,5 +183,53 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, e.Metadata); diff != "" || e.Action != "Publish" {
 		t.Errorf("action %q, metadata (-want +got):\n%s", e.Action, diff)
+	}
+}
+
+// W22, W30: what no retry can put right stalls, is tried again for no reason but
+// a change, and does not stop the rest.
+func TestWhatStalls(t *testing.T) {
+	t.Parallel()
+	bad := apps(2)
+	bad["apps/.hidden/k.yaml"] = "k"
+	for name, c := range map[string]struct {
+		files  map[string]string
+		spec   string
+		reason string
+		made   []string
+	}{
+		"an unknown alias": {apps(1), strings.ReplaceAll(each, "@s/", "@t/"), v1beta1.ReasonValidationFailed, nil},
+		"a bad glob":       {apps(1), strings.Replace(each, "/**", "/[", 1), v1beta1.ReasonValidationFailed, nil},
+		"one name twice": {apps(1), "sources: [{alias: s, kind: GitRepository, name: mono}]\nartifacts:" + strings.Repeat(`
+- {name: a, copy: [{from: "@s/**", to: "@artifact/"}]}`, 2), v1beta1.ReasonValidationFailed, nil},
+		"a bad directory name": {bad, each, v1beta1.ReasonBuildFailed, []string{"a00", "a01"}},
+		"two directories, one name": {
+			map[string]string{"apps/a/k": "", "apps/A/k": "", "apps/b/k": ""}, each, v1beta1.ReasonBuildFailed, []string{"b"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.source("main@1", c.files)
+			w.start()
+			w.apply("all", c.spec)
+			g := w.ready("all", "False "+c.reason)
+			stalled := apimeta.FindStatusCondition(g.Status.Conditions, "Stalled")
+			if stalled == nil || stalled.Reason != c.reason || apimeta.FindStatusCondition(g.Status.Conditions, "Reconciling") != nil {
+				t.Errorf("conditions %+v", g.Status.Conditions)
+			}
+			w.quiet()
+			before := w.passes.Load()
+			w.quiet()
+			if n := w.passes.Load() - before; n > 0 {
+				t.Errorf("it is tried again %d times", n)
+			}
+			if got := w.names(); !slices.Equal(got, c.made) {
+				t.Errorf("artifacts are %q, want %q", got, c.made)
+			}
+			w.source("main@2", apps(1))
+			w.apply("all", each)
+			w.ready("all", "True")
+		})
 	}
 }

@@ -3,6 +3,7 @@ package artifactgenerator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -34,7 +35,7 @@ func (r *run) observe(ctx context.Context) error {
 		return err
 	}
 	if err := r.readSources(ctx); err != nil {
-		return fail.Join(err, r.disclaim(ctx))
+		return err
 	}
 	r.digest = source.Digest(r.states)
 	if len(r.states) == 1 {
@@ -121,12 +122,18 @@ func (r *run) missing() map[object.Key]string {
 	return out
 }
 
-// disclaim makes the ExternalArtifacts say so whose files are gone, when they
-// cannot be made again.
-func (r *run) disclaim(ctx context.Context) error {
-	gone := r.missing()
-	if len(gone) == 0 {
-		return nil
+// honest does a step, and when it fails makes the ExternalArtifacts say so whose
+// files are gone: they cannot be made again now.
+func (r *run) honest(do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := do(ctx)
+		if err == nil || errors.Is(err, step.Done) || ctx.Err() != nil {
+			return err
+		}
+		gone := r.missing()
+		if len(gone) == 0 {
+			return err
+		}
+		return fail.Join(err, r.publisher.Disclaim(ctx, r.uid(), gone))
 	}
-	return r.publisher.Disclaim(ctx, r.uid(), gone)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-dev/weir/internal/controller/ledger"
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/report"
-	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/store"
 )
 
@@ -21,6 +20,9 @@ import (
 func (r *run) publish(ctx context.Context) error {
 	announced := r.draft.Changes() || len(r.missing()) > 0
 	if announced {
+		if err := r.draft.Fits(); err != nil {
+			return err
+		}
 		// What is about to be created is on record first.
 		r.generator.Status.Inventory = r.draft.Ahead()
 		if err := r.pass.Begin(ctx, "reconciliation in progress"); err != nil {
@@ -88,7 +90,7 @@ func (r *run) trouble() error {
 
 // sweep lets the files go whose objects are gone or have others, tells what
 // failed, and remembers what a pass that ended well has seen.
-func (r *run) sweep(ctx context.Context) error {
+func (r *run) sweep(context.Context) error {
 	for _, e := range r.draft.Prune {
 		if !r.outcome.Left[draft.KeyOf(e)] {
 			store.Release(r.Store, draft.File(e))
@@ -96,8 +98,7 @@ func (r *run) sweep(ctx context.Context) error {
 	}
 	r.Swept()
 	if err := r.trouble(); err != nil {
-		// What is kept may be what cannot be made again.
-		return fail.Join(err, r.disclaim(ctx))
+		return err
 	}
 	r.ledger.Mark(r.uid(), ledger.Mark{
 		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,

@@ -41,13 +41,12 @@ func TestRequestsAreCounted(t *testing.T) {
 	count := func(what string, writes, downloads int64, do func()) {
 		t.Helper()
 		w.quiet()
-		w.traffic.writes.Store(0)
-		w.traffic.downloads.Store(0)
+		w.traffic.reset()
 		w.read.Store(0)
 		do()
 		w.quiet()
 		if got := w.traffic.writes.Load(); got != writes {
-			t.Errorf("%s: %d writes, want %d", what, got, writes)
+			t.Errorf("%s: %d writes, want %d:\n%s", what, got, writes, w.traffic)
 		}
 		if got := w.traffic.downloads.Load(); got != downloads {
 			t.Errorf("%s: %d downloads, want %d", what, got, downloads)
@@ -221,7 +220,7 @@ func TestPatternThatMatchesNothing(t *testing.T) {
 	})
 }
 
-// Files that are gone are made again, with the same content, and Ready is not
+// W26: files that are gone are made again, with the same content, and Ready is not
 // claimed while they are not there.
 func TestEmptyVolume(t *testing.T) {
 	t.Parallel()
@@ -250,7 +249,7 @@ func TestEmptyVolume(t *testing.T) {
 	}
 }
 
-// An ExternalArtifact whose file is gone says so when it cannot be made again.
+// W28: an ExternalArtifact whose file is gone says so when it cannot be made again.
 func TestFileGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -407,7 +406,7 @@ commonMetadata: {labels: {app: other, team: a, app.kubernetes.io/managed-by: me,
 	}
 }
 
-// Whatever write is the last of a process, the next one ends where it would
+// W16: whatever write is the last of a process, the next one ends where it would
 // have, and nothing is left behind.
 func TestEndsBetweenWrites(t *testing.T) {
 	t.Parallel()

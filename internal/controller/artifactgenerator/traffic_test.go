@@ -22,8 +22,27 @@ type traffic struct {
 	left atomic.Int64
 	// downloads is how many tarballs were asked for.
 	downloads atomic.Int64
+	// requests are those that were counted, for who wonders about their number.
+	mu       sync.Mutex
+	requests []string // guarded by mu
+
 	// refused are the requests that do not pass, as "METHOD part of the path".
 	refused atomic.Value
+}
+
+// reset begins to count anew.
+func (f *traffic) reset() {
+	f.writes.Store(0)
+	f.downloads.Store(0)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.requests = nil
+}
+
+func (f *traffic) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.requests, "\n")
 }
 
 // connection is traffic over one transport.
@@ -47,6 +66,9 @@ func (f connection) RoundTrip(r *http.Request) (*http.Response, error) {
 			f.left.Add(-1)
 		}
 		f.writes.Add(1)
+		f.mu.Lock()
+		f.requests = append(f.requests, r.Method+" "+r.URL.Path)
+		f.mu.Unlock()
 	}
 	return f.next.RoundTrip(r)
 }

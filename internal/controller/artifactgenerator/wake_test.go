@@ -22,7 +22,7 @@ func (w *world) passed(what string, do func()) {
 	})
 }
 
-// Every change of a source that an artifact could depend on wakes its
+// W18: every change of a source that an artifact could depend on wakes its
 // generators, whatever the kind of the source (2.10, #303).
 func TestSourcesWake(t *testing.T) {
 	t.Parallel()

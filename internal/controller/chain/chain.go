@@ -110,23 +110,16 @@ func needs(g *v1beta1.ArtifactGenerator) []source.Ref {
 }
 
 // Makers returns the generator that made an ExternalArtifact, or those that say
-// they will while it is nobody's, sorted. What somebody only says about an
-// artifact of another does not count, or anyone could stop it.
+// they will while it is not there, sorted. What somebody only says about one that
+// is there does not count, or anyone could stop those who use it.
 func Makers(ctx context.Context, c client.Reader, ref source.Ref) ([]*v1beta1.ArtifactGenerator, error) {
 	o := &sourcev1.ExternalArtifact{}
 	err := c.Get(ctx, ref.NamespacedName, o)
+	if err == nil {
+		return owner(ctx, c, o)
+	}
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("reading %s: %w", ref, err)
-	}
-	if own, ok := external.OwnerOf(o); err == nil && ok {
-		g := &v1beta1.ArtifactGenerator{}
-		err := c.Get(ctx, types.NamespacedName(own), g)
-		if err == nil {
-			return []*v1beta1.ArtifactGenerator{g}, nil
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("reading the generator of %s: %w", ref, err)
-		}
 	}
 	var list v1beta1.ArtifactGeneratorList
 	if err := c.List(ctx, &list, client.MatchingFields{Index: ref.NamespacedName.String()}, client.UnsafeDisableDeepCopy); err != nil {
@@ -140,4 +133,21 @@ func Makers(ctx context.Context, c client.Reader, ref source.Ref) ([]*v1beta1.Ar
 		return strings.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
 	})
 	return out, nil
+}
+
+// owner returns the generator of an ExternalArtifact, none when that is nobody
+// who is there.
+func owner(ctx context.Context, c client.Reader, o *sourcev1.ExternalArtifact) ([]*v1beta1.ArtifactGenerator, error) {
+	own, ok := external.OwnerOf(o)
+	if !ok {
+		return nil, nil
+	}
+	g := &v1beta1.ArtifactGenerator{}
+	if err := c.Get(ctx, types.NamespacedName(own), g); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading the generator of ExternalArtifact %s/%s: %w", o.Namespace, o.Name, err)
+	}
+	return []*v1beta1.ArtifactGenerator{g}, nil
 }

@@ -104,6 +104,27 @@ func (d *Draft) Guard(pattern string) error {
 		v1beta1.AnnotationPrune, v1beta1.ValueForce)
 }
 
+// maxRecord is how many bytes of inventory a generator may have. Beyond a
+// mebibyte and a half an API server takes no object, and the rest of the object
+// needs room too.
+const maxRecord = 1280 << 10
+
+// Fits refuses a draft that cannot be put on record: what is not on record is
+// not published, or nobody would remove it in the end.
+func (d *Draft) Fits() error {
+	size := 0
+	all := d.Ahead()
+	for _, e := range all {
+		size += len(`{"kind":"","namespace":"","name":"","digest":"","filename":""},`) +
+			len(e.Kind) + len(e.Namespace) + len(e.Name) + len(e.Digest) + len(e.Filename)
+	}
+	if size <= maxRecord {
+		return nil
+	}
+	return fail.Stalled(v1beta1.ReasonBuildFailed,
+		"%d artifacts need %d bytes of inventory, and a generator can have %d: divide them among several generators", len(all), size, maxRecord)
+}
+
 // Changes reports whether the draft changes what the inventory says, so that
 // [Draft.Ahead] has to be recorded before it is done.
 func (d *Draft) Changes() bool {

@@ -1,6 +1,8 @@
 package draft_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -159,6 +161,28 @@ func TestGuard(t *testing.T) {
 	} {
 		if err := d.Guard("@s/{x}"); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A generator with more artifacts than its status can hold is refused before
+// anything is published, and one with as many as it can is not.
+func TestFits(t *testing.T) {
+	for n, ok := range map[int]bool{1459: true, 4000: true, 8000: false} {
+		var artifacts []build.Artifact
+		for i := range n {
+			artifacts = append(artifacts, build.Artifact{Namespace: "a-namespace", Name: fmt.Sprintf("artifact-%05d", i)})
+		}
+		d := draft.Of(nil, &build.Result{Artifacts: artifacts})
+		if err := d.Fits(); (err == nil) != ok {
+			t.Errorf("%d artifacts: %v", n, err)
+		}
+		data, err := json.Marshal(d.Ahead())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tooLarge := len(data) > 3<<19; ok && tooLarge {
+			t.Errorf("%d artifacts make %d bytes", n, len(data))
 		}
 	}
 }

@@ -90,7 +90,7 @@ func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []
 	notes = append(notes, claims(g, adopted, v1beta1.ReasonAdopted, "managed by no generator, is adopted by")...)
 	add(adopted, loop.Event{Warning: true, Reason: v1beta1.ReasonAdopted, Action: actionPublish}, "adopted")
 	add(published, loop.Event{Reason: reasonPublished, Action: actionPublish, Metadata: revisions(published)}, "published")
-	add(updated, loop.Event{Reason: reasonUpdated, Action: actionPublish}, "updated what is told of")
+	add(updated, loop.Event{Trace: true, Reason: reasonUpdated, Action: actionPublish}, "updated what is told of")
 	add(repaired, loop.Event{Reason: reasonDrift, Action: actionPublish}, "repaired what others had changed of")
 	add(pruned, loop.Event{Reason: reasonPruned, Action: actionPrune}, "deleted")
 	return notes

@@ -28,6 +28,8 @@ func change(name string, kind publish.Kind, revised bool) publish.Change {
 	return c
 }
 
+// R112, R113: each kind of change has its event, and objects that change hands
+// have one of their own.
 func TestOf(t *testing.T) {
 	for name, c := range map[string]struct {
 		changes []publish.Change
@@ -41,7 +43,7 @@ func TestOf(t *testing.T) {
 		},
 		"labels or inputs only": {
 			changes: []publish.Change{change("a", publish.Updated, false)},
-			want:    []string{"gen Normal ArtifactUpdated Publish: updated what is told of 1 artifact (apps/a)"},
+			want:    []string{"gen Trace ArtifactUpdated Publish: updated what is told of 1 artifact (apps/a)"},
 		},
 		"repaired": {
 			changes: []publish.Change{change("a", publish.Updated, true), change("b", publish.Created, true)},
@@ -89,8 +91,11 @@ func show(notes []report.Note) []string {
 	var out []string
 	for _, n := range notes {
 		kind := "Normal"
-		if n.Warning {
+		switch {
+		case n.Warning:
 			kind = "Warning"
+		case n.Trace:
+			kind = "Trace"
 		}
 		out = append(out, fmt.Sprintf("%s %s %s %s: %s", n.About.GetName(), kind, n.Reason, n.Action, n.Message))
 	}
