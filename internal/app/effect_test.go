@@ -123,6 +123,19 @@ func limit(o *options) flowcontrol.RateLimiter {
 	return kube.RateLimiter
 }
 
+// The lease is renewed however many requests wait.
+func TestLeaseIsNotLimited(t *testing.T) {
+	o, _, err := optioned(t, "--kube-api-qps=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube := &rest.Config{}
+	o.connect(kube)
+	if u := unlimited(kube); kube.RateLimiter == nil || u.RateLimiter != nil || u.QPS >= 0 {
+		t.Errorf("%v, %v", kube, u)
+	}
+}
+
 // A flag that is bound but not applied is worse than none. Whoever adds one adds
 // how its effect is seen.
 func TestEveryFlagHasAnEffect(t *testing.T) {

@@ -58,12 +58,20 @@ func (o *options) connect(kube *rest.Config) {
 	kube.QPS, kube.RateLimiter = -1, o.limiter
 }
 
+// unlimited returns the configuration without a limit. Whoever renews a lease
+// must not wait until others have asked for all that they want.
+func unlimited(kube *rest.Config) *rest.Config {
+	kube = rest.CopyConfig(kube)
+	kube.RateLimiter = nil
+	return kube
+}
+
 // newManager returns a manager with nothing to manage.
 func newManager(kube *rest.Config, o *options) (ctrl.Manager, error) {
 	opts := o.manager
 	if opts.LeaderElection {
 		lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.lease.Namespace, o.lease.Name,
-			resourcelock.ResourceLockConfig{Identity: o.identity}, rest.CopyConfig(kube), *opts.RenewDeadline)
+			resourcelock.ResourceLockConfig{Identity: o.identity}, unlimited(kube), *opts.RenewDeadline)
 		if err != nil {
 			return nil, err
 		}
