@@ -180,7 +180,7 @@ func (c *controller) commandOn(size string) ([]string, error) {
 
 // store returns the directory of the store, but for a flag that says otherwise.
 func (c *controller) store() (string, error) {
-	for _, arg := range c.command {
+	for _, arg := range slices.Backward(c.command) { // the last one counts
 		if dir, ok := strings.CutPrefix(arg, "--storage-path="); ok {
 			return dir, nil
 		}
@@ -260,6 +260,9 @@ func (c *controller) close() error {
 	return errors.Join(err, readErr)
 }
 
+// startMark begins the log of a start.
+const startMark = "--- start "
+
 // log returns what the controller has printed since its first start.
 func (c *controller) log() (string, error) {
 	var all strings.Builder
@@ -268,7 +271,7 @@ func (c *controller) log() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&all, "--- start %d ---\n%s", i+1, data)
+		fmt.Fprintf(&all, startMark+"%d\n%s", i+1, data)
 	}
 	return all.String(), nil
 }

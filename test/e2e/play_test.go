@@ -94,7 +94,7 @@ func (s *stage) explain(prefix string) string {
 	}
 	var about []string
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, prefix) || !strings.HasPrefix(line, "{") {
+		if strings.Contains(line, prefix) || !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, startMark) {
 			about = append(about, brief(strings.TrimSpace(line)))
 		}
 	}

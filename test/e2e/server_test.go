@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,13 +131,11 @@ var manners = map[string]manner{
 	},
 	// The answer ends in the middle, as if that were all.
 	"cut": func(w http.ResponseWriter, _ *http.Request, tarball []byte) { send(w, tarball[:len(tarball)/2]) },
-	// It is another, sound tarball.
+	// It has as many bytes, but others.
 	"wrong": func(w http.ResponseWriter, _ *http.Request, tarball []byte) {
-		z, err := gzip.NewWriterLevel(w, gzip.NoCompression)
-		if err == nil {
-			_, _ = z.Write(make([]byte, 1024+len(tarball))) // the end of an archive
-			_ = z.Close()
-		}
+		other := slices.Clone(tarball)
+		slices.Reverse(other)
+		send(w, other)
 	},
 	// It begins and then says nothing more.
 	"stalled": func(w http.ResponseWriter, r *http.Request, tarball []byte) {
