@@ -61,8 +61,13 @@ var layers = []struct {
 		"internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
 		"internal/controller/report", "internal/controller/artifactgenerator",
 	}, false},
-	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
-	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
+	{"kinds of commands", []string{"internal/cli/kind"}, true},
+	{"programs", []string{
+		"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/cluster", "internal/cli/printer",
+		"internal/cli/offline", "internal/cli/online", "internal/cli", "internal/app",
+	}, false},
+	{"test cluster", []string{"internal/child", "internal/testcluster", "internal/testpod", "internal/testflux", "internal/testforge"}, false},
+	{"demo", []string{"internal/demo"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
 }
 

@@ -1,6 +1,6 @@
-// Package durable changes files in a directory so that what is done lasts: it is
-// on disk when an operation returns. Each operation is a place where a program
-// can end, which tests can make it do.
+// Package durable changes files in a directory so that what is done lasts: files
+// that are written are on disk, and names are once their directory is synced.
+// Each operation is a place where a program can end, which tests can make it do.
 package durable
 
 import (
@@ -91,6 +91,7 @@ func (d Dir) Sync(dir string) error {
 	return err
 }
 
+// Rename moves a file over another; [Dir.Sync] of the directory makes that last.
 func (d Dir) Rename(from, to string) error {
 	return d.Do("rename", to, func() error { return d.Root.Rename(from, to) })
 }

@@ -233,8 +233,10 @@ func TestDoubt(t *testing.T) {
 	if h.has(file) || !h.has(fine) {
 		t.Error("the wrong file is gone")
 	}
-	if len(h.events) != 1 || !strings.HasPrefix(h.events[0], "gen ArtifactDamaged Verify: ") {
-		t.Errorf("events %q", h.events)
+	// The first verification of all may have come across it too.
+	damaged := slices.DeleteFunc(h.events, func(e string) bool { return !strings.HasPrefix(e, "gen ArtifactDamaged Verify: ") })
+	if len(damaged) != 1 {
+		t.Errorf("events %q", damaged)
 	}
 }
 

@@ -44,6 +44,18 @@
 //	server restart
 //		kills the API server and starts it again
 //
+// The scripts in testdata/flux have Flux's own controllers on both sides of
+// Weir, the repository's examples in $EXAMPLES, and these:
+//
+//	push KIND NS/NAME DIR
+//		pushes DIR to where a GitRepository, OCIRepository, Bucket or
+//		HelmRepository has it from, as its whole content, makes the source when
+//		it is missing, and waits until source-controller has fetched it
+//	flux start CONTROLLER [FLAG…]
+//	flux stop|kill|wipe CONTROLLER
+//		does to source-controller or kustomize-controller what the command
+//		controller does to Weir's; wipe empties its disk
+//
 // WEIR_E2E_RACE=1 builds weir-controller with the race detector.
 //
 // The package is larger than others because it is a program of its own, with a
@@ -93,5 +105,6 @@ func TestScripts(t *testing.T) {
 	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
 	// A name at the level of scripts keeps these out of runs of a few scripts.
 	t.Run("killed", func(t *testing.T) { t.Run("converges", s.killed) })
+	t.Run("monorepo", func(t *testing.T) { t.Run("split", func(t *testing.T) { testMonorepo(t, s) }) })
 	t.Run("rights", func(t *testing.T) { t.Run("used", func(t *testing.T) { s.rights(t, audit) }) })
 }

@@ -115,6 +115,7 @@ func (s *stage) explain(prefix string) string {
 			fmt.Fprintf(&out, "%s/%s: %v=%v %v: %v\n", g.GetNamespace(), g.GetName(), c["type"], c["status"], c["reason"], c["message"])
 		}
 	}
+	out.WriteString(s.flux.explain(prefix))
 	fmt.Fprintf(&out, "[events]\n")
 	var events v1.EventList
 	if err := s.client.List(ctx, &events); err != nil {
@@ -177,6 +178,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"controller": (*script).control,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,
+		"push":       (*script).push,
+		"flux":       (*script).controlFlux,
 	} {
 		cmds[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			err := run(ts.Value(scriptKey{}).(*script), call{args, ts.MkAbs})

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,7 +26,7 @@ const (
 	sourceCRDs    = "testdata/crds"
 	deployment    = "weir-controller" // in manifests
 	clearTimeout  = time.Minute
-	settleTimeout = time.Minute
+	settleTimeout = 3 * time.Minute // scripts that are played beside make work
 )
 
 // stage is a cluster with everything that a script may assume.
@@ -34,6 +35,7 @@ type stage struct {
 	client     client.Client
 	controller *controller
 	sources    *sources
+	flux       *flux // nil: there is none
 	// env is what every program of a script has in its environment.
 	env map[string]string
 }
@@ -155,7 +157,7 @@ func (s *stage) sweep(t *testing.T, prefix string) {
 func (s *stage) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clearTimeout)
 	defer cancel()
-	if err := s.controller.restore(ctx); err != nil {
+	if err := errors.Join(s.controller.restore(ctx), s.flux.restore(ctx)); err != nil {
 		return err
 	}
 	err := await(ctx, func() error {

@@ -75,6 +75,27 @@ artifacts: [{name: art, originRevision: "@s", copy: [{from: "@s/**", to: "@artif
 	}
 }
 
+// Sources are read from the API server if that is asked for, and otherwise not.
+func TestDirectSources(t *testing.T) {
+	t.Parallel()
+	for _, direct := range []bool{false, true} {
+		t.Run(fmt.Sprintf("direct=%v", direct), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.direct.Store(direct)
+			w.source("main@1", apps(1))
+			w.traffic.refused.Store("GET /gitrepositories/mono")
+			w.start()
+			w.apply("all", each)
+			if direct {
+				w.ready("all", "False SourceFetchFailed")
+				w.traffic.refused.Store("")
+			}
+			w.ready("all", "True")
+		})
+	}
+}
+
 // What a user does to a generator wakes it, and what does not concern it does
 // not.
 func TestGeneratorsWake(t *testing.T) {

@@ -1,4 +1,4 @@
-package cli
+package offline
 
 import (
 	"fmt"

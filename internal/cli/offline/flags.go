@@ -1,4 +1,4 @@
-package cli
+package offline
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-dev/weir/internal/cli/manifest"
+	"github.com/weir-dev/weir/internal/cli/process"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/view"
 )
@@ -28,6 +29,7 @@ type buildFlags struct {
 	recipe         recipe.Options
 	concurrency    int
 	quiet          bool
+	maxErrors      int
 	gates          gates
 }
 
@@ -44,6 +46,7 @@ func (f *buildFlags) register(c *cobra.Command) {
 	flags.StringVar(&f.recipe.DefaultServiceAccount, "default-service-account", "", "the controller's default ServiceAccount, by `NAME`")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "build at most `N` artifacts at once; 0 means one a processor")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors and what --output asks for as json or yaml")
+	flags.IntVar(&f.maxErrors, "max-errors", 10, "tell of at most `N` failures of a generator; 0 means all")
 	flags.Var(&f.gates, "feature-gates", "gates as `NAME=true`, comma-separated; SourceRootGlobs keeps what a pattern matches at its path from the source's root")
 	f.complete(c)
 }
@@ -52,23 +55,25 @@ func (f *buildFlags) register(c *cobra.Command) {
 func (f *buildFlags) check() error {
 	switch {
 	case len(f.files) == 0:
-		return usagef("--filename: name the ArtifactGenerators to build, such as -f generator.yaml")
+		return process.Usagef("--filename: name the ArtifactGenerators to build, such as -f generator.yaml")
 	case f.unpacked && f.outputDir == "":
-		return usagef("--unpacked writes directories: name where with --output-dir")
+		return process.Usagef("--unpacked writes directories: name where with --output-dir")
 	case f.concurrency < 0:
-		return usagef("--concurrency: %d is less than 0", f.concurrency)
+		return process.Usagef("--concurrency: %d is less than 0", f.concurrency)
+	case f.maxErrors < 0:
+		return process.Usagef("--max-errors: %d is less than 0", f.maxErrors)
 	}
 	if f.concurrency == 0 {
 		f.concurrency = runtime.GOMAXPROCS(0)
 	}
 	if info, err := os.Stat(f.outputDir); err == nil && !info.IsDir() {
-		return usagef("--output-dir: %q is not a directory", f.outputDir)
+		return process.Usagef("--output-dir: %q is not a directory", f.outputDir)
 	}
 	switch view.Format(f.output) {
 	case view.Table, view.JSON, view.YAML:
 		return nil
 	default:
-		return usagef("--output: %q is none of table, json and yaml", f.output)
+		return process.Usagef("--output: %q is none of table, json and yaml", f.output)
 	}
 }
 
@@ -83,6 +88,7 @@ func (f *buildFlags) complete(c *cobra.Command) {
 		"output":                  {string(view.Table), string(view.JSON), string(view.YAML)},
 		"feature-gates":           {"SourceRootGlobs=true"},
 		"concurrency":             nil,
+		"max-errors":              nil,
 		"default-service-account": nil,
 	} {
 		_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))

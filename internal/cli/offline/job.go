@@ -1,4 +1,4 @@
-package cli
+package offline
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/weir-dev/weir/internal/blob"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/cli/manifest"
+	"github.com/weir-dev/weir/internal/cli/process"
 	"github.com/weir-dev/weir/internal/cli/terminal"
 	"github.com/weir-dev/weir/internal/compose"
 	"github.com/weir-dev/weir/internal/fail"
@@ -26,7 +27,7 @@ import (
 // job is one call of weir build. Each field says which step writes it.
 type job struct {
 	ctx      context.Context
-	env      Env
+	env      process.Env
 	flags    *buildFlags
 	progress *terminal.Progress
 
@@ -38,11 +39,11 @@ type job struct {
 	output  *local.Output           // run, nil when nothing is written
 	makers  map[string]string       // run, the generator of each artifact and namespace
 	errs    []error                 // compile and run, one a generator
-	told    []error                 // the same one by one, for people
+	told    []error                 // the same one by one and as printed, for people
 	report  view.Report             // run
 }
 
-func newJob(ctx context.Context, env Env, f *buildFlags) *job {
+func newJob(ctx context.Context, env process.Env, f *buildFlags) *job {
 	j := &job{ctx: ctx, env: env, flags: f, opened: map[string]local.Source{}, makers: map[string]string{}}
 	if !f.quiet && terminal.Is(env.Err) {
 		j.progress = terminal.NewProgress(env.Err)

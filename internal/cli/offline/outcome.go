@@ -1,10 +1,11 @@
-package cli
+package offline
 
 import (
 	"fmt"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/cli/process"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/view"
 )
@@ -64,15 +65,30 @@ func (j *job) conclude(generator string, result *build.Result) {
 }
 
 // failed records what went wrong with a generator, whose name may be unknown.
-// The parts of err are what people are told.
+// The parts of err are what people are told, as many as they want to hear.
 func (j *job) failed(generator string, err error, parts ...error) {
 	if len(parts) == 0 {
 		parts = []error{err}
 	}
 	j.errs = append(j.errs, j.named(generator, err))
-	for _, part := range parts {
-		j.told = append(j.told, j.named(generator, part))
+	most := len(parts)
+	if j.flags.maxErrors > 0 {
+		most = min(most, j.flags.maxErrors)
 	}
+	for _, part := range parts[:most] {
+		j.told = append(j.told, withReason(j.named(generator, part)))
+	}
+	if rest := len(parts) - most; rest > 0 {
+		more := fmt.Errorf("and %d more; --max-errors 0 tells all", rest)
+		if j.several {
+			more = fmt.Errorf("%s: %w", generator, more)
+		}
+		j.told = append(j.told, more)
+	}
+}
+
+func withReason(err error) error {
+	return fmt.Errorf("%s: %w", view.ErrorOf(v1beta1.ReasonReconciliationFailed, err).Reason, err)
 }
 
 // named puts the generator's name in front of an error where there are several.
@@ -96,10 +112,10 @@ func (j *job) print() error {
 		}
 	}
 	for _, err := range j.told {
-		j.env.fail(fmt.Errorf("%s: %w", view.ErrorOf(v1beta1.ReasonReconciliationFailed, err).Reason, err))
+		j.env.Fail(err)
 	}
 	if j.report.Error != nil {
-		return errReported
+		return process.ErrReported
 	}
 	return nil
 }

@@ -1,4 +1,6 @@
-package cli
+// Package offline has the commands that need no cluster: weir build. They read
+// files, call the engine and print what comes back.
+package offline
 
 import (
 	"context"
@@ -7,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-dev/weir/internal/cli/manifest"
+	"github.com/weir-dev/weir/internal/cli/process"
 )
 
-func newBuild(env Env) *cobra.Command {
+// Build returns the command weir build.
+func Build(env process.Env) *cobra.Command {
 	var f buildFlags
 	c := &cobra.Command{
 		Use:   "build -f FILE|DIR|- --source ALIAS=PATH...",
@@ -37,26 +41,26 @@ rest was), and with 2 when the command line is wrong.`,
 	return c
 }
 
-func runBuild(ctx context.Context, env Env, f buildFlags) error {
+func runBuild(ctx context.Context, env process.Env, f buildFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
 	bound, err := parseBindings(f.sources, env.Getenv("HOME"))
 	if err != nil {
-		return usage(err)
+		return process.Usage(err)
 	}
 	generators, err := manifest.Load(ctx, f.files, env.In)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return usage(fmt.Errorf("--filename: %w", err))
+		return process.Usage(fmt.Errorf("--filename: %w", err))
 	}
 	job := newJob(ctx, env, &f)
 	defer job.close()
 	job.compile(generators)
 	if err := job.bind(bound); err != nil {
-		return usage(err)
+		return process.Usage(err)
 	}
 	if err := job.run(); err != nil {
 		return err
