@@ -126,13 +126,12 @@ func (e *estate) add(i int) {
 }
 
 // remove removes a tenant that may be gone already.
-func (e *estate) remove(i int) string {
+func (e *estate) remove(i int) {
 	name := fmt.Sprintf("n50-t%03d", i)
 	delete(e.want, name)
 	if err := os.RemoveAll(filepath.Join(e.dir, name)); err != nil {
 		e.t.Fatal(err)
 	}
-	return name
 }
 
 // commit publishes the directories.
