@@ -25,7 +25,10 @@ import (
 // all is as the last one left it.
 func (r *run) observe(ctx context.Context) error {
 	var err error
-	if r.recipe, err = recipe.Compile(r.generator, r.Recipe); err != nil {
+	r.recipe, err = r.ledger.Recipe(r.uid(), r.generator.Generation, func() (*recipe.Recipe, error) {
+		return recipe.Compile(r.generator, r.Recipe)
+	})
+	if err != nil {
 		return err
 	}
 	if err := chain.Check(ctx, r.Client, r.generator); err != nil {

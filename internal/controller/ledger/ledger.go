@@ -13,6 +13,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -28,6 +29,9 @@ type page struct {
 	items map[object.Key]inventory.Item
 	told  map[object.Key]*meta.Artifact
 	mark  *Mark
+
+	recipe     *recipe.Recipe // of generation
+	generation int64
 }
 
 // Mark is what a pass that ended well has seen. It does not change.
@@ -97,6 +101,26 @@ func (l *Ledger) Leaving(uid types.UID) map[object.Key]bool {
 		}
 	})
 	return out
+}
+
+// Recipe returns the recipe of a generation of a generator, which is compiled
+// when it is not known yet. What does not compile is not remembered.
+func (l *Ledger) Recipe(uid types.UID, generation int64, compile func() (*recipe.Recipe, error)) (*recipe.Recipe, error) {
+	var known *recipe.Recipe
+	l.on(uid, func(p *page) {
+		if p.generation == generation {
+			known = p.recipe
+		}
+	})
+	if known != nil {
+		return known, nil
+	}
+	r, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	l.on(uid, func(p *page) { p.recipe, p.generation = r, generation })
+	return r, nil
 }
 
 // Forget drops the page of a generator.
