@@ -15,13 +15,15 @@ import (
 	"github.com/weir-dev/weir/internal/store"
 )
 
-// traffic counts requests that change something, and may refuse them.
+// traffic counts requests, and may refuse those that change something.
 type traffic struct {
 	writes atomic.Int64
 	// left is how many more writes pass; negative: all.
 	left atomic.Int64
 	// late lets the last write arrive, and loses the answer.
 	late atomic.Bool
+	// reads is how many ExternalArtifacts were read one by one.
+	reads atomic.Int64
 	// downloads is how many tarballs were asked for.
 	downloads atomic.Int64
 	// requests are those that were counted, for who wonders about their number.
@@ -35,6 +37,7 @@ type traffic struct {
 // reset begins to count anew.
 func (f *traffic) reset() {
 	f.writes.Store(0)
+	f.reads.Store(0)
 	f.downloads.Store(0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,6 +62,9 @@ func (f connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Method == method && strings.Contains(r.URL.Path, part) {
 			return nil, errors.New("refused by the test")
 		}
+	}
+	if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/externalartifacts/") {
+		f.reads.Add(1)
 	}
 	if r.Method != http.MethodGet {
 		// Reviews change nothing, so the end after one is like that before.

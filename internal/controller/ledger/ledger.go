@@ -90,6 +90,18 @@ func (l *Ledger) Told(uid types.UID, k object.Key) (a *meta.Artifact) {
 	return a
 }
 
+// Move says that a write of ours to the status of an object, which touches
+// nothing that the inventory tells of, brought it from one version to another.
+// Otherwise it would be read again, only to find that all is as it was.
+func (l *Ledger) Move(uid types.UID, k object.Key, from, to string) {
+	l.on(uid, func(p *page) {
+		if it, ok := p.items[k]; ok && it.ResourceVersion == from && from != "" {
+			it.ResourceVersion = to
+			p.items[k] = it
+		}
+	})
+}
+
 // Leaving returns which objects of a generator are known to be on their way out.
 func (l *Ledger) Leaving(uid types.UID) map[object.Key]bool {
 	out := map[object.Key]bool{}

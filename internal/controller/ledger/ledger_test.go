@@ -123,6 +123,30 @@ func TestTold(t *testing.T) {
 	}
 }
 
+// A version is moved only from where it is known to be: what somebody else has
+// written in between has to be read.
+func TestMove(t *testing.T) {
+	var l ledger.Ledger
+	a, b := written("a"), written("b")
+	a.ResourceVersion = "3"
+	commit(t, l.Open("one", "v1", nil, nil), a, b)
+	for _, step := range []struct{ name, from, to, want string }{
+		{"a", "2", "4", "3"},
+		{"a", "3", "4", "4"},
+		{"b", "", "4", ""},
+		{"c", "3", "4", ""},
+	} {
+		l.Move("one", key(step.name), step.from, step.to)
+		v, err := l.Open("one", "v1", nil, nil).Load(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if it, _ := v.Find(key(step.name)); it.ResourceVersion != step.want {
+			t.Errorf("%+v: version %q", step, it.ResourceVersion)
+		}
+	}
+}
+
 // Passes over different generators run side by side.
 func TestConcurrentUse(t *testing.T) {
 	var l ledger.Ledger

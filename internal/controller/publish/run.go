@@ -190,7 +190,7 @@ func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcom
 			return told{}, fmt.Errorf("reading %s: %w", o.Key, err)
 		}
 	}
-	was := is.Status.Artifact
+	was, at := is.Status.Artifact, is.ResourceVersion
 	if !want.Tell(is, now) {
 		return told{version: is.ResourceVersion, artifact: is.Status.Artifact}, nil
 	}
@@ -199,6 +199,7 @@ func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcom
 	if err := r.Client.Status().Update(ctx, is, client.FieldOwner(fieldOwner)); err != nil {
 		return told{}, fmt.Errorf("writing the status of %s: %w", o.Key, err)
 	}
+	r.Ledger.Move(r.UID, o.Key, at, is.ResourceVersion)
 	return told{is.ResourceVersion, true, revised, is.Status.Artifact}, nil
 }
 
