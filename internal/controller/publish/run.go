@@ -153,9 +153,10 @@ func (r *run) tell(ctx context.Context, result *reconciler.Result) {
 	done := make([]told, len(r.Artifacts))
 	var group errgroup.Group
 	group.SetLimit(tellers)
+	before := maps.Clone(r.failed) // which workers add to
 	for i, a := range r.Artifacts {
 		k := draft.Key(a)
-		if r.failed[k] != nil {
+		if before[k] != nil {
 			continue
 		}
 		group.Go(func() error {
