@@ -29,7 +29,7 @@ var layers = []struct {
 	// pure rooms import no client, os or net, and read no clock.
 	pure bool
 }{
-	{"api", []string{"api/source/v1beta1"}, true},
+	{"api", []string{"api/source/v1beta1", "api/capsule/v1beta2"}, true},
 	// The object reconciler is for other modules too and knows nothing of this one.
 	{"reconciler decides", []string{
 		"pkg/reconciler/object", "pkg/reconciler/policy", "pkg/reconciler/stamp", "pkg/reconciler/fault",
@@ -69,10 +69,11 @@ var notPure = []string{
 // closed rooms have a list of all that they may import beside the standard
 // library.
 var closed = map[string][]string{
-	"api/source/v1beta1": {"k8s.io/apimachinery"},
-	"internal/fail":      {},
-	"internal/glob":      {},
-	"internal/step":      {},
+	"api/source/v1beta1":  {"k8s.io/apimachinery"},
+	"api/capsule/v1beta2": {"k8s.io/apimachinery"},
+	"internal/fail":       {},
+	"internal/glob":       {},
+	"internal/step":       {},
 	"internal/loop": {
 		module + "internal/fail", module + "internal/step",
 		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime", "github.com/evanphx/json-patch/v5",
