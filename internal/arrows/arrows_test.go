@@ -53,8 +53,11 @@ var layers = []struct {
 	{"replications decide", []string{"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate"}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
-	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
-	{"controllers", []string{"internal/controller/source", "internal/controller/artifactgenerator"}, false},
+	{"controller values", []string{"internal/controller/external", "internal/controller/ledger", "internal/controller/item"}, true},
+	{"controllers", []string{
+		"internal/controller/source", "internal/controller/artifactgenerator",
+		"internal/controller/account", "internal/controller/membership", "internal/controller/tenant", "internal/controller/replication",
+	}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},

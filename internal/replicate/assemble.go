@@ -24,8 +24,9 @@ type Target struct {
 	// Policy and Condition are those of the last block that renders it.
 	Policy    v1beta2.Reconciled
 	Condition *condition.Condition
-	// Tenant and Origin are those of the last render.
+	// Tenant and Origin are those of the last render, and so is Destination.
 	Tenant, Origin string
+	Destination    target.Destination
 	// Renders are the origins of all renders in order, when there are several.
 	Renders []string
 	// Blocks are the positions of the blocks that render it, sorted.
@@ -35,6 +36,14 @@ type Target struct {
 	Seen *string
 }
 
+// Fail returns the failure of a target, for a reason that is found later.
+func (t *Target) Fail(err error) *Failure {
+	return &Failure{
+		Block: t.Blocks[len(t.Blocks)-1], Destination: t.Destination, Key: t.Key, Version: t.Manifest.GroupVersionKind().Version, Origin: t.Origin,
+		Err: fmt.Errorf("apply failed for item %s: %w", t.Origin, err),
+	}
+}
+
 // Failure is a render, or an object of one, that cannot be used.
 type Failure struct {
 	// Block is its position, -1 for all.
@@ -42,8 +51,11 @@ type Failure struct {
 	// Destination is where; the zero value with All set means everywhere.
 	Destination target.Destination
 	All         bool
-	// Key is that of the object; empty when the render gave none.
-	Key object.Key
+	// Key is that of the object; empty when the render gave none. Version and
+	// Origin are its.
+	Key             object.Key
+	Version, Origin string
+
 	Err error
 }
 
@@ -73,7 +85,10 @@ func Assemble(pieces []Piece, r *Realm) ([]Target, []*Failure) {
 		if err != nil {
 			broken[key] = true
 			err = fmt.Errorf("apply failed for item %s: %w", p.Origin, err)
-			failures = append(failures, &Failure{Block: p.Block.Index, Destination: p.Destination, Key: key, Err: err})
+			failures = append(failures, &Failure{
+				Block: p.Block.Index, Destination: p.Destination,
+				Key: key, Version: p.Object.GroupVersionKind().Version, Origin: p.Origin, Err: err,
+			})
 		}
 	}
 	out := make([]Target, 0, len(byKey))
@@ -125,7 +140,7 @@ func join(byKey map[object.Key]*Target, key object.Key, p *Piece) error {
 		t.Manifest = &unstructured.Unstructured{Object: merged(t.Manifest.Object, p.Object.Object)}
 	}
 	t.Policy, t.Condition = p.Block.Policy, p.Block.Condition
-	t.Tenant, t.Origin = p.Destination.TenantName(), p.Origin
+	t.Tenant, t.Origin, t.Destination = p.Destination.TenantName(), p.Origin, p.Destination
 	if !slices.Contains(t.Renders, p.Origin) {
 		t.Renders = append(t.Renders, p.Origin)
 	}

@@ -139,7 +139,7 @@ func before(v inventory.Inventory) func(schema.GroupKind) (namespaced, known boo
 
 // result turns the output of a pass into a result.
 func result(out pass.Output, err error) (*Result, error) {
-	r := &Result{Done: out.Done, Outcomes: append(out.Apply, out.Remove...), Inventory: out.Inventory, RequeueAfter: out.Due}
+	r := &Result{Done: out.Done, Outcomes: append(out.Apply, out.Remove...), Inventory: out.Inventory, RequeueAfter: out.Due, Cut: err}
 	return r, errors.Join(err, r.Err())
 }
 

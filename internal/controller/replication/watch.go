@@ -1,0 +1,216 @@
+package replication
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/controller/membership"
+	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/tenant"
+)
+
+// Watch makes the manager call the engine whenever something happened that may
+// concern a replication.
+func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
+	for _, k := range []struct {
+		name     string
+		empty    loop.Object
+		do       reconcile.Reconciler
+		concerns func(ctx context.Context, tenant string) []reconcile.Request
+		depend   handler.MapFunc
+	}{
+		{"globaltenantresource", &v1beta2.GlobalTenantResource{}, e.Global(), e.globalOf, e.globalDependents},
+		{"tenantresource", &v1beta2.TenantResource{}, e.Tenant(), e.tenantOf, e.tenantDependents},
+	} {
+		err := ctrl.NewControllerManagedBy(mgr).Named(k.name).
+			For(k.empty, builder.WithPredicates(asked())).
+			Watches(k.empty, handler.EnqueueRequestsFromMapFunc(k.depend), builder.WithPredicates(readiness())).
+			Watches(membership.NewTenant(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+				return k.concerns(ctx, o.GetName())
+			}), builder.WithPredicates(shown())).
+			Watches(&corev1.Namespace{}, moved(k.concerns)).
+			WithOptions(o).
+			Complete(k.do)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked lets changes of a replication pass by which its user asks for
+// something.
+func asked() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		request := e.ObjectNew.GetAnnotations()[v1beta2.AnnotationRequestedAt]
+		return request != "" && request != e.ObjectOld.GetAnnotations()[v1beta2.AnnotationRequestedAt] ||
+			e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
+			e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+	}}
+}
+
+// readiness lets changes pass that those wait for who depend on a replication.
+func readiness() predicate.Predicate {
+	ready := func(o client.Object) string {
+		of, ok := o.(loop.Object)
+		if !ok {
+			return ""
+		}
+		c := meta.FindStatusCondition(of.GetConditions(), v1beta2.ConditionReady)
+		if c == nil || c.ObservedGeneration != o.GetGeneration() {
+			return ""
+		}
+		return string(c.Status)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false }, // it is not ready yet, or everyone is looked at anyway
+		UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) },
+	}
+}
+
+// shown lets changes of a tenant pass that selectors and templates can see, but
+// for its status: namespaces that come and go are seen themselves.
+func shown() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
+			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
+			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// moved wakes the replications of the tenants that a namespace was and is in.
+func moved(concerns func(context.Context, string) []reconcile.Request) handler.EventHandler {
+	wake := func(ctx context.Context, q queue, objs ...client.Object) {
+		done := map[string]bool{"": true}
+		for _, o := range objs {
+			of, err := tenant.Of(o)
+			if err != nil || done[of] {
+				continue
+			}
+			done[of] = true
+			for _, r := range concerns(ctx, of) {
+				q.Add(r)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, q, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			old, is := e.ObjectOld, e.ObjectNew
+			if maps.Equal(old.GetLabels(), is.GetLabels()) && maps.Equal(old.GetAnnotations(), is.GetAnnotations()) &&
+				slices.EqualFunc(old.GetOwnerReferences(), is.GetOwnerReferences(), func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) &&
+				old.GetDeletionTimestamp().IsZero() == is.GetDeletionTimestamp().IsZero() {
+				return
+			}
+			wake(ctx, q, old, is)
+		},
+	}
+}
+
+// globalOf returns the GlobalTenantResources that select the tenant, or did.
+func (e *Engine) globalOf(ctx context.Context, name string) []reconcile.Request {
+	var list v1beta2.GlobalTenantResourceList
+	if err := e.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the replications of a tenant", "tenant", name)
+		return nil
+	}
+	t := membership.NewTenant()
+	if err := e.Tenants.Get(ctx, client.ObjectKey{Name: name}, t); client.IgnoreNotFound(err) != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "reading a tenant", "tenant", name)
+		return nil
+	}
+	is := []tenant.Tenant{{Name: name, Labels: t.GetLabels()}}
+	var out []reconcile.Request
+	for i := range list.Items {
+		g := &list.Items[i]
+		now, err := tenant.Select(is, &g.Spec.TenantSelector)
+		if err != nil || len(now) > 0 || slices.Contains(g.Status.SelectedTenants, name) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(g)})
+		}
+	}
+	return out
+}
+
+// tenantOf returns the TenantResources in the namespaces of the tenant.
+func (e *Engine) tenantOf(ctx context.Context, name string) []reconcile.Request {
+	var list v1beta2.TenantResourceList
+	var namespaces corev1.NamespaceList
+	err := e.Client.List(ctx, &list, client.UnsafeDisableDeepCopy)
+	if err == nil {
+		err = e.Tenants.List(ctx, &namespaces, client.UnsafeDisableDeepCopy)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the replications of a tenant", "tenant", name)
+		return nil
+	}
+	in := labels.Set{}
+	for i := range namespaces.Items {
+		if of, err := tenant.Of(&namespaces.Items[i]); err == nil && of == name {
+			in[namespaces.Items[i].Name] = name
+		}
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if t := &list.Items[i]; in.Has(t.Namespace) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(t)})
+		}
+	}
+	return out
+}
+
+// globalDependents returns those who depend on a GlobalTenantResource.
+func (e *Engine) globalDependents(ctx context.Context, o client.Object) []reconcile.Request {
+	var list v1beta2.GlobalTenantResourceList
+	if err := e.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the dependents of a replication")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if g := &list.Items[i]; depends(&g.Spec.ReplicationSpec, o.GetName()) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(g)})
+		}
+	}
+	return out
+}
+
+// tenantDependents returns those who depend on a TenantResource.
+func (e *Engine) tenantDependents(ctx context.Context, o client.Object) []reconcile.Request {
+	var list v1beta2.TenantResourceList
+	if err := e.Client.List(ctx, &list, client.InNamespace(o.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the dependents of a replication")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		if t := &list.Items[i]; depends(&t.Spec.ReplicationSpec, o.GetName()) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(t)})
+		}
+	}
+	return out
+}
+
+func depends(spec *v1beta2.ReplicationSpec, name string) bool {
+	return slices.ContainsFunc(spec.DependsOn, func(d v1beta2.Dependency) bool { return d.Name == name })
+}
