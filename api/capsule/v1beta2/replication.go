@@ -98,6 +98,7 @@ type ReplicationStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Size is the number of processed items.
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Size int64 `json:"size"`

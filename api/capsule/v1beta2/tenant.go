@@ -46,8 +46,9 @@ type TenantList struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type TenantSpec struct {
-	// Owners are those who may bring namespaces into the tenant. Default: nobody
-	// but those who may update the tenant itself.
+	// Owners are whom Capsule lets bring namespaces into the tenant; without
+	// Capsule those may who have the verb assign on it. Templates see them as
+	// .tenant.spec.owners. Default: none.
 	// +listType=atomic
 	// +optional
 	Owners []Owner `json:"owners,omitempty"`
@@ -119,6 +120,7 @@ type TenantStatus struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Size is the number of namespaces.
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Size int64 `json:"size"`

@@ -3,7 +3,6 @@ package replication
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/condition"
+	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/pkg/reconciler"
@@ -112,8 +112,8 @@ func (r *run) apply(ctx context.Context) error {
 	for range maxRounds {
 		q := reconciler.Request{Owner: r.owner(), Objects: r.objects, Store: s, Client: r.client, Spare: r.spares}
 		r.result, err = r.Engine.objects.Apply(ctx, q)
-		if s.err != nil {
-			return s.err
+		if s.Err != nil {
+			return s.Err
 		}
 		if r.result != nil || !r.drop(err) {
 			break
@@ -190,8 +190,8 @@ func (r *run) remove(ctx context.Context) error {
 	s := r.store()
 	var err error
 	r.result, err = r.Engine.objects.Delete(ctx, reconciler.Request{Owner: r.owner(), Store: s, Client: r.client})
-	if s.err != nil {
-		return s.err
+	if s.Err != nil {
+		return s.Err
 	}
 	r.broken = general(r.result, err)
 	return nil
@@ -201,56 +201,17 @@ func (r *run) owner() reconciler.Owner { return reconciler.Owner{ID: string(r.ob
 
 // recorded returns the inventory of the status.
 func (r *run) recorded() (inventory.Inventory, error) {
-	items, err := decode(r.status.Inventory)
+	v, err := record.Open(r.status.Inventory)
 	if err != nil {
-		return inventory.Inventory{}, fail.Stalled(v1beta2.ReasonFailed, "status.inventory: %w", err)
+		return v, fail.Stalled(v1beta2.ReasonFailed, "status.inventory: %w", err)
 	}
-	return inventory.New("", items), nil
+	return v, nil
 }
 
-func decode(data []byte) ([]inventory.Item, error) {
-	if len(data) == 0 {
-		return nil, nil
+// store keeps the inventory in the status.
+func (r *run) store() *record.Store {
+	return &record.Store{
+		Data:  &r.status.Inventory,
+		Write: func(ctx context.Context) error { return r.pass.Record(ctx, processing) },
 	}
-	return inventory.Decode(data)
-}
-
-// store keeps the inventory in the status. What is about to be written to
-// objects is recorded at once, what was written with the rest of the status.
-type store struct {
-	inventory.Field
-	err error // of the last record
-}
-
-func (r *run) store() *store {
-	s := &store{}
-	s.Field = inventory.Field{
-		Defer: true,
-		Get: func(context.Context) ([]inventory.Item, string, error) {
-			items, err := decode(r.status.Inventory)
-			return items, r.object.GetResourceVersion(), err
-		},
-		Set: func(ctx context.Context, version string, items []inventory.Item) (string, error) {
-			s.err = r.record(items)
-			if s.err == nil {
-				s.err = r.pass.Record(ctx, processing)
-			}
-			return version, s.err
-		},
-	}
-	return s
-}
-
-// record puts the inventory into the status.
-func (r *run) record(items []inventory.Item) error {
-	r.status.Inventory = nil
-	if len(items) == 0 {
-		return nil
-	}
-	data, err := inventory.Encode(items)
-	if err != nil {
-		return fmt.Errorf("encoding the inventory: %w", err)
-	}
-	r.status.Inventory = data
-	return nil
 }

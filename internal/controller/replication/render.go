@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/controller/origin"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/internal/target"
@@ -62,7 +59,7 @@ func (r *run) pieces(ctx context.Context) ([]replicate.Piece, error) {
 			jobs = append(jobs, &job{block: b, destination: d})
 		}
 	}
-	src := &sources{client: r.client}
+	src := &origin.Reader{Client: r.client}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.Parallel)
 	for _, j := range jobs {
@@ -85,7 +82,7 @@ func (r *run) pieces(ctx context.Context) ([]replicate.Piece, error) {
 }
 
 // piece renders one block for one destination.
-func (r *run) piece(ctx context.Context, j *job, src *sources, about map[string]any) ([]replicate.Piece, error) {
+func (r *run) piece(ctx context.Context, j *job, src *origin.Reader, about map[string]any) ([]replicate.Piece, error) {
 	in := replicate.Input{Destination: j.destination, Replication: about, Now: r.Now(), Context: map[string][]*unstructured.Unstructured{}}
 	queries, err := j.block.Sources(j.destination, &r.realm)
 	if err != nil {
@@ -93,7 +90,7 @@ func (r *run) piece(ctx context.Context, j *job, src *sources, about map[string]
 	}
 	in.Sources = make([][]*unstructured.Unstructured, len(queries))
 	for i, q := range queries {
-		if in.Sources[i], err = src.find(ctx, q); err != nil {
+		if in.Sources[i], err = src.Find(ctx, q); err != nil {
 			return nil, err
 		}
 	}
@@ -101,70 +98,11 @@ func (r *run) piece(ctx context.Context, j *job, src *sources, about map[string]
 		return nil, err
 	}
 	for index, q := range in.Asked {
-		if in.Context[index], err = src.find(ctx, q); err != nil {
+		if in.Context[index], err = src.Find(ctx, q); err != nil {
 			return nil, err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.RenderTime)
 	defer cancel()
 	return j.block.Render(ctx, in)
-}
-
-// sources reads what blocks ask for, each query once a pass.
-type sources struct {
-	client client.Client
-
-	mu  sync.Mutex
-	all map[replicate.Query]func() ([]*unstructured.Unstructured, error) // guarded by mu
-}
-
-// find returns the objects that a query is for. They are shared and not
-// changed.
-func (s *sources) find(ctx context.Context, q replicate.Query) ([]*unstructured.Unstructured, error) {
-	s.mu.Lock()
-	if s.all == nil {
-		s.all = map[replicate.Query]func() ([]*unstructured.Unstructured, error){}
-	}
-	read, ok := s.all[q]
-	if !ok {
-		read = sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
-			if q.Name != "" {
-				return s.get(ctx, q)
-			}
-			return s.list(ctx, q)
-		})
-		s.all[q] = read
-	}
-	s.mu.Unlock()
-	return read()
-}
-
-func (s *sources) get(ctx context.Context, q replicate.Query) ([]*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(q.GroupVersionKind)
-	err := s.client.Get(ctx, client.ObjectKey{Namespace: q.Namespace, Name: q.Name}, u)
-	switch {
-	case apierrors.IsNotFound(err) && !q.Required:
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("failed to get %s/%s: %w", q.Kind, q.Name, err)
-	}
-	return []*unstructured.Unstructured{u}, nil
-}
-
-func (s *sources) list(ctx context.Context, q replicate.Query) ([]*unstructured.Unstructured, error) {
-	selector, err := labels.Parse(q.Selector)
-	if err != nil {
-		return nil, err
-	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(q.GroupVersion().WithKind(q.Kind + "List"))
-	if err := s.client.List(ctx, list, client.InNamespace(q.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-		return nil, fmt.Errorf("failed to list %s: %w", q.Kind, err)
-	}
-	out := make([]*unstructured.Unstructured, len(list.Items))
-	for i := range list.Items {
-		out[i] = &list.Items[i]
-	}
-	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/item"
+	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
@@ -24,9 +25,11 @@ func (r *run) report(context.Context) error {
 	if r.result == nil { // nothing was tried
 		return &fail.Error{Reason: v1beta2.ReasonFailed, Err: r.broken}
 	}
-	if err := r.record(r.result.Inventory.Items); err != nil {
+	data, err := record.Data(r.result.Inventory)
+	if err != nil {
 		return err
 	}
+	r.status.Inventory = data
 	report := item.Of(item.Pass{
 		Targets: r.targets, Failures: r.failures, Outcomes: r.result.Outcomes,
 		Inventory: r.result.Inventory, Before: r.status.ProcessedItems,

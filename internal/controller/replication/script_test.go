@@ -33,6 +33,7 @@ import (
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/replication"
+	"github.com/weir-dev/weir/internal/controller/tenant"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/testcluster"
 )
@@ -176,6 +177,10 @@ func run(cluster *testcluster.Cluster) error {
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 2*time.Second),
 	}); err != nil {
+		return err
+	}
+	tenants := &tenant.Reconciler{Cache: mgr.GetCache(), Direct: direct}
+	if err := tenants.Watch(mgr, controller.Options{}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())

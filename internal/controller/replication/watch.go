@@ -2,25 +2,20 @@ package replication
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/membership"
+	"github.com/weir-dev/weir/internal/controller/wake"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/tenant"
 )
@@ -39,12 +34,12 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 		{"tenantresource", &v1beta2.TenantResource{}, e.Tenant(), e.tenantOf, e.tenantDependents},
 	} {
 		err := ctrl.NewControllerManagedBy(mgr).Named(k.name).
-			For(k.empty, builder.WithPredicates(asked())).
-			Watches(k.empty, handler.EnqueueRequestsFromMapFunc(k.depend), builder.WithPredicates(readiness())).
+			For(k.empty, builder.WithPredicates(wake.Asked())).
+			Watches(k.empty, handler.EnqueueRequestsFromMapFunc(k.depend), builder.WithPredicates(wake.Readiness())).
 			Watches(membership.NewTenant(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 				return k.concerns(ctx, o.GetName())
-			}), builder.WithPredicates(shown())).
-			Watches(&corev1.Namespace{}, moved(k.concerns)).
+			}), builder.WithPredicates(wake.Shown())).
+			Watches(&corev1.Namespace{}, wake.Moved(k.concerns)).
 			WithOptions(o).
 			Complete(k.do)
 		if err != nil {
@@ -52,80 +47,6 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 		}
 	}
 	return nil
-}
-
-// asked lets changes of a replication pass by which its user asks for
-// something.
-func asked() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		request := e.ObjectNew.GetAnnotations()[v1beta2.AnnotationRequestedAt]
-		return request != "" && request != e.ObjectOld.GetAnnotations()[v1beta2.AnnotationRequestedAt] ||
-			e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
-			e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
-	}}
-}
-
-// readiness lets changes pass that those wait for who depend on a replication.
-func readiness() predicate.Predicate {
-	ready := func(o client.Object) string {
-		of, ok := o.(loop.Object)
-		if !ok {
-			return ""
-		}
-		c := meta.FindStatusCondition(of.GetConditions(), v1beta2.ConditionReady)
-		if c == nil || c.ObservedGeneration != o.GetGeneration() {
-			return ""
-		}
-		return string(c.Status)
-	}
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false }, // it is not ready yet, or everyone is looked at anyway
-		UpdateFunc: func(e event.UpdateEvent) bool { return ready(e.ObjectOld) != ready(e.ObjectNew) },
-	}
-}
-
-// shown lets changes of a tenant pass that selectors and templates can see, but
-// for its status: namespaces that come and go are seen themselves.
-func shown() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-			!maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) ||
-			!maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()) ||
-			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
-	}}
-}
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// moved wakes the replications of the tenants that a namespace was and is in.
-func moved(concerns func(context.Context, string) []reconcile.Request) handler.EventHandler {
-	wake := func(ctx context.Context, q queue, objs ...client.Object) {
-		done := map[string]bool{"": true}
-		for _, o := range objs {
-			of, err := tenant.Of(o)
-			if err != nil || done[of] {
-				continue
-			}
-			done[of] = true
-			for _, r := range concerns(ctx, of) {
-				q.Add(r)
-			}
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { wake(ctx, q, e.Object) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { wake(ctx, q, e.Object) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			old, is := e.ObjectOld, e.ObjectNew
-			if maps.Equal(old.GetLabels(), is.GetLabels()) && maps.Equal(old.GetAnnotations(), is.GetAnnotations()) &&
-				slices.EqualFunc(old.GetOwnerReferences(), is.GetOwnerReferences(), func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) &&
-				old.GetDeletionTimestamp().IsZero() == is.GetDeletionTimestamp().IsZero() {
-				return
-			}
-			wake(ctx, q, old, is)
-		},
-	}
 }
 
 // globalOf returns the GlobalTenantResources that select the tenant, or did.
