@@ -57,7 +57,7 @@ var layers = []struct {
 	{"controllers", []string{
 		"internal/controller/source", "internal/controller/artifactgenerator",
 		"internal/controller/account", "internal/controller/membership", "internal/controller/tenant",
-		"internal/controller/origin", "internal/controller/record", "internal/controller/wake", "internal/controller/replication",
+		"internal/controller/origin", "internal/controller/record", "internal/controller/wake", "internal/controller/sight", "internal/controller/replication",
 	}, false},
 	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},

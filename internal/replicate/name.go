@@ -59,6 +59,7 @@ func Family() *stamp.Shared {
 		Peer:       IsManager,
 		Managed:    map[string]string{v1beta2.LabelManagedBy: v1beta2.ValueResources},
 		Created:    map[string]string{v1beta2.LabelCreatedBy: v1beta2.ValueResources},
+		Accept:     func(_, value string) bool { return value == v1beta2.ValueReplications },
 		WasCreated: IsCreated,
 		Marks:      []string{v1beta2.LabelProtected, v1beta2.LabelProtectedBy, v1beta2.LabelResources},
 	}

@@ -250,6 +250,36 @@ func TestR58Manager(t *testing.T) {
 	}
 }
 
+// D11, R65: what Capsule wrote is read as ours, and kept where it stands.
+func TestFamily(t *testing.T) {
+	f := replicate.Family()
+	for name, c := range map[string]struct {
+		live    map[string]string
+		created bool
+		want    map[string]string
+	}{
+		"nothing": {nil, false, map[string]string{v1beta2.LabelManagedBy: "resources"}},
+		"ours":    {map[string]string{v1beta2.LabelCreatedBy: "resources"}, true, map[string]string{v1beta2.LabelCreatedBy: "resources", v1beta2.LabelManagedBy: "resources"}},
+		"Capsule's": {
+			map[string]string{v1beta2.LabelCreatedBy: "replications", v1beta2.LabelManagedBy: "replications"}, true,
+			map[string]string{v1beta2.LabelCreatedBy: "replications", v1beta2.LabelManagedBy: "replications"},
+		},
+		"legacy": {map[string]string{v1beta2.LabelResources: "x"}, true, map[string]string{v1beta2.LabelCreatedBy: "resources", v1beta2.LabelManagedBy: "resources"}},
+		"forged": {map[string]string{v1beta2.LabelCreatedBy: "me", v1beta2.LabelManagedBy: "me"}, false, map[string]string{v1beta2.LabelManagedBy: "resources"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{}}
+			u.SetLabels(c.live)
+			if got := f.IsCreated(u); got != c.created {
+				t.Errorf("created is %t", got)
+			}
+			if diff := cmp.Diff(c.want, f.Mark(c.created, nil, c.live).Labels); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestHolds(t *testing.T) {
 	a := target.Destination{Tenant: &tenant.Tenant{Name: "t"}, Namespace: &tenant.Namespace{Name: "a"}}
 	item := func(namespace, tenant string) *inventory.Item {

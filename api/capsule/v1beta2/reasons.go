@@ -43,7 +43,6 @@ const (
 const (
 	ReasonCreated  = "Created"
 	ReasonAdopted  = "Adopted"
-	ReasonUpdated  = "Updated"
 	ReasonConflict = "Conflict"
 	ReasonSkipped  = "Skipped"
 	ReasonPruned   = "Pruned"

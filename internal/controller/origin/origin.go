@@ -5,6 +5,8 @@ package origin
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +46,13 @@ func (r *Reader) Find(ctx context.Context, q replicate.Query) ([]*unstructured.U
 	}
 	r.mu.Unlock()
 	return read()
+}
+
+// Asked returns what was asked for, in no order.
+func (r *Reader) Asked() []replicate.Query {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.all))
 }
 
 func (r *Reader) get(ctx context.Context, q replicate.Query) ([]*unstructured.Unstructured, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/membership"
+	"github.com/weir-dev/weir/internal/controller/origin"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/replicate"
@@ -37,6 +38,7 @@ type run struct {
 	blocks   []*replicate.Block   // by gather; nil for those that failed
 	failures []*replicate.Failure // by gather, render and apply
 	targets  []replicate.Target   // by render
+	sources  *origin.Reader       // by render
 	objects  []reconciler.Object  // by gate
 	result   *reconciler.Result   // by apply or remove
 	broken   error                // by apply or remove: what was not about one object

@@ -60,6 +60,7 @@ func (r *run) pieces(ctx context.Context) ([]replicate.Piece, error) {
 		}
 	}
 	src := &origin.Reader{Client: r.client}
+	r.sources = src
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(r.Parallel)
 	for _, j := range jobs {

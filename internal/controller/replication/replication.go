@@ -2,21 +2,26 @@
 // engine for both kinds, which differ in what they may reach. What objects are
 // wanted is decided in package replicate and what becomes of them in the object
 // reconciler; this package reads tenants and sources, acts as the right
-// ServiceAccount and tells in status what happened.
+// ServiceAccount and tells in status what happened. It is a little longer than a
+// room should be, because the steps share the state of a pass.
 package replication
 
 import (
+	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
+	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/internal/step"
@@ -44,6 +49,9 @@ type Options struct {
 	Defaults Defaults
 	// Events is told what becomes of replications; nil means nobody is.
 	Events loop.Events
+	// Sight tells of changes of sources and targets; nil means that they are
+	// looked at when the resync period ends. See [Engine.Changed].
+	Sight *sight.Sight
 
 	// Limits bound templates, and RenderTime how long one block may take for one
 	// destination; zero means ten seconds.
@@ -69,6 +77,9 @@ type Defaults struct {
 	Tenant string
 }
 
+// waiting is how many changes of sources and targets may wait to be queued.
+const waiting = 1000
+
 // Engine reconciles replications of both kinds, see [New].
 type Engine struct {
 	Options
@@ -76,6 +87,7 @@ type Engine struct {
 	objects *reconciler.Reconciler
 	global  loop.Loop[*v1beta2.GlobalTenantResource]
 	tenant  loop.Loop[*v1beta2.TenantResource]
+	changed map[bool]chan event.GenericEvent // by whether it is global
 }
 
 // New returns an engine that watches nothing yet.
@@ -89,7 +101,14 @@ func New(o Options) *Engine {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &Engine{Options: o}
+	e := &Engine{Options: o, changed: map[bool]chan event.GenericEvent{}}
+	for _, global := range []bool{true, false} {
+		e.changed[global] = make(chan event.GenericEvent, waiting)
+	}
+	var metadata client.Reader
+	if o.Sight != nil {
+		metadata = o.Sight.Metadata()
+	}
 	e.objects = reconciler.NewReconciler(replicate.Name, o.Direct, reconciler.ReconcilerOptions{
 		AdoptionPolicy:          ptr.To(reconciler.AdoptionPolicyNever),
 		MissingNamespacesPolicy: ptr.To(reconciler.MissingNamespacesPolicyDoNotCreate),
@@ -99,6 +118,7 @@ func New(o Options) *Engine {
 		Sharing:                 replicate.Family(),
 		Health:                  always{},
 		Director:                leaver{o.Tenants},
+		Metadata:                metadata,
 		Parallel:                o.Parallel,
 		Now:                     o.Now,
 	})
@@ -114,10 +134,43 @@ func New(o Options) *Engine {
 }
 
 // Global returns the reconciler of GlobalTenantResources.
-func (e *Engine) Global() reconcile.Reconciler { return &e.global }
+func (e *Engine) Global() reconcile.Reconciler { return &watcher{e, &e.global, true} }
 
 // Tenant returns the reconciler of TenantResources.
-func (e *Engine) Tenant() reconcile.Reconciler { return &e.tenant }
+func (e *Engine) Tenant() reconcile.Reconciler { return &watcher{e, &e.tenant, false} }
+
+// Changed queues a replication whose sources or targets changed. When too many
+// wait, it is dropped and found at the end of the resync period.
+func (e *Engine) Changed(o sight.Owner) {
+	about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
+	select {
+	case e.changed[o.Global] <- event.GenericEvent{Object: about}:
+	default:
+	}
+}
+
+// watcher forgets what a replication was interested in once it is gone.
+type watcher struct {
+	*Engine
+	loop   reconcile.Reconciler
+	global bool
+}
+
+// Reconcile implements [reconcile.Reconciler].
+func (w *watcher) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	res, err := w.loop.Reconcile(ctx, req)
+	if w.Sight == nil {
+		return res, err
+	}
+	var o loop.Object = &v1beta2.TenantResource{}
+	if w.global {
+		o = &v1beta2.GlobalTenantResource{}
+	}
+	if apierrors.IsNotFound(w.Client.Get(ctx, req.NamespacedName, o)) {
+		w.Sight.Forget(sight.Owner{Global: w.global, Namespace: req.Namespace, Name: req.Name})
+	}
+	return res, err
+}
 
 // kindOf returns what the loop has to know of one of the kinds.
 func kindOf[T loop.Object](e *Engine, empty func() T, of func(T) subject) loop.Kind[T] {

@@ -6,11 +6,16 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/item"
 	"github.com/weir-dev/weir/internal/controller/record"
+	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
 
@@ -21,7 +26,7 @@ const named = 3
 const leaveTime = 2 * time.Second
 
 // report tells in status what happened, and fails if anything did.
-func (r *run) report(context.Context) error {
+func (r *run) report(ctx context.Context) error {
 	if r.result == nil { // nothing was tried
 		return &fail.Error{Reason: v1beta2.ReasonFailed, Err: r.broken}
 	}
@@ -34,8 +39,10 @@ func (r *run) report(context.Context) error {
 		Targets: r.targets, Failures: r.failures, Outcomes: r.result.Outcomes,
 		Inventory: r.result.Inventory, Before: r.status.ProcessedItems,
 	})
+	news := skipped(report.Items, r.status.ProcessedItems)
 	r.status.ProcessedItems, r.status.Size = report.Items, int64(len(report.Items))
-	r.tell()
+	r.tell(news)
+	r.look(ctx)
 	if err := r.failed(report); err != nil {
 		return &fail.Error{Reason: v1beta2.ReasonFailed, Err: err}
 	}
@@ -45,6 +52,29 @@ func (r *run) report(context.Context) error {
 	}
 	r.pass.Succeed(v1beta2.MessageReconciled)
 	return nil
+}
+
+// look watches what was read and written. What cannot be watched is looked at
+// again at the end of the resync period, so that is no failure of the pass.
+func (r *run) look(ctx context.Context) {
+	if r.Sight == nil {
+		return
+	}
+	i := sight.Interest{Targets: map[schema.GroupVersionKind]map[object.Key]string{}}
+	if r.sources != nil {
+		i.Sources = r.sources.Asked()
+	}
+	for _, it := range r.result.Inventory.Items {
+		gvk := it.GroupKind().WithVersion(it.Version)
+		if i.Targets[gvk] == nil {
+			i.Targets[gvk] = map[object.Key]string{}
+		}
+		i.Targets[gvk][it.Key] = it.ResourceVersion
+	}
+	owner := sight.Owner{Global: r.isGlobal(), Namespace: r.object.GetNamespace(), Name: r.object.GetName()}
+	if err := r.Sight.Set(ctx, owner, i); err != nil && ctx.Err() == nil {
+		log.FromContext(ctx).V(1).Info("not everything is watched", "cause", err.Error())
+	}
 }
 
 // failed returns one error for all that failed: how much, and the first.
@@ -79,8 +109,24 @@ func first(errs []error) error {
 	return fmt.Errorf("%w; and %d more", fail.Join(errs[:named]...), len(errs)-named)
 }
 
+// skipped returns the targets that are skipped and were not before.
+func skipped(is, was []v1beta2.ProcessedItem) []string {
+	type id struct{ group, kind, namespace, name string }
+	before := map[id]bool{}
+	for _, it := range was {
+		before[id{it.Group, it.Kind, it.Namespace, it.Name}] = it.Status.Message == v1beta2.MessageSkipped
+	}
+	var out []string
+	for _, it := range is {
+		if it.Status.Message == v1beta2.MessageSkipped && !before[id{it.Group, it.Kind, it.Namespace, it.Name}] {
+			out = append(out, object.Key{Group: it.Group, Kind: it.Kind, Namespace: it.Namespace, Name: it.Name}.String())
+		}
+	}
+	return out
+}
+
 // tell sends one event for each thing that happened.
-func (r *run) tell() {
+func (r *run) tell(skipped []string) {
 	if r.Events == nil {
 		return
 	}
@@ -105,9 +151,10 @@ func (r *run) tell() {
 		}
 		r.event(kind.reason, kind.warning, keys)
 	}
+	r.event(v1beta2.ReasonSkipped, false, skipped)
 	var merged []string
 	for _, t := range r.targets {
-		if len(t.Renders) > 1 && r.status.ObservedGeneration != 0 && !r.pass.Settled {
+		if len(t.Renders) > 1 && !r.pass.Settled {
 			merged = append(merged, fmt.Sprintf("%s of %s", t.Key, strings.Join(t.Renders, ", ")))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -33,6 +35,7 @@ import (
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/replication"
+	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/controller/tenant"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/testcluster"
@@ -167,12 +170,25 @@ func run(cluster *testcluster.Cluster) error {
 	if err != nil {
 		return err
 	}
+	managed, err := labels.Parse(v1beta2.LabelManagedBy)
+	if err != nil {
+		return err
+	}
+	targets, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: mgr.GetRESTMapper(), DefaultLabelSelector: managed, DefaultTransform: cache.TransformStripManagedFields()})
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(targets); err != nil {
+		return err
+	}
+	see := &sight.Sight{Options: sight.Options{Sources: mgr.GetCache(), Targets: targets, Direct: direct, Now: time.Now}}
 	engine := replication.New(replication.Options{
-		Client: mgr.GetClient(), Direct: direct, Tenants: mgr.GetCache(),
+		Client: mgr.GetClient(), Direct: direct, Tenants: mgr.GetCache(), Sight: see,
 		Accounts: &account.Clients{Config: config, Options: options},
 		Own:      types.NamespacedName{Namespace: "weir-system", Name: "weir-controller"},
 		Events:   silent{},
 	})
+	see.Changed = engine.Changed
 	if err := engine.Watch(mgr, controller.Options{
 		MaxConcurrentReconciles: 4,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](100*time.Millisecond, 2*time.Second),
@@ -186,7 +202,12 @@ func run(cluster *testcluster.Cluster) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stop = func() { cancel(); <-ended }
+	stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 	return nil
 }
 

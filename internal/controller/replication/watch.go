@@ -3,15 +3,19 @@ package replication
 import (
 	"context"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/membership"
@@ -25,13 +29,14 @@ import (
 func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 	for _, k := range []struct {
 		name     string
+		global   bool
 		empty    loop.Object
 		do       reconcile.Reconciler
 		concerns func(ctx context.Context, tenant string) []reconcile.Request
 		depend   handler.MapFunc
 	}{
-		{"globaltenantresource", &v1beta2.GlobalTenantResource{}, e.Global(), e.globalOf, e.globalDependents},
-		{"tenantresource", &v1beta2.TenantResource{}, e.Tenant(), e.tenantOf, e.tenantDependents},
+		{"globaltenantresource", true, &v1beta2.GlobalTenantResource{}, e.Global(), e.globalOf, e.globalDependents},
+		{"tenantresource", false, &v1beta2.TenantResource{}, e.Tenant(), e.tenantOf, e.tenantDependents},
 	} {
 		err := ctrl.NewControllerManagedBy(mgr).Named(k.name).
 			For(k.empty, builder.WithPredicates(wake.Asked())).
@@ -40,6 +45,7 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 				return k.concerns(ctx, o.GetName())
 			}), builder.WithPredicates(wake.Shown())).
 			Watches(&corev1.Namespace{}, wake.Moved(k.concerns)).
+			WatchesRawSource(source.Channel(e.changed[k.global], soon())).
 			WithOptions(o).
 			Complete(k.do)
 		if err != nil {
@@ -47,6 +53,17 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 		}
 	}
 	return nil
+}
+
+// pause is how long changes of sources and targets are gathered, our own writes
+// among them.
+const pause = 500 * time.Millisecond
+
+// soon queues what is told, after a moment in which more may be told.
+func soon() handler.EventHandler {
+	return handler.Funcs{GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, pause)
+	}}
 }
 
 // globalOf returns the GlobalTenantResources that select the tenant, or did.
