@@ -57,7 +57,10 @@ func (b *Block) Sources(d target.Destination, r *Realm) ([]Query, error) {
 	for i := range b.spec.NamespacedItems {
 		ref := &b.spec.NamespacedItems[i]
 		var err error
-		if out[i], err = query(ref, d, r, r.Home); err != nil {
+		if out[i], err = query(ref, d, r, r.Home); err == nil {
+			err = r.copied(&out[i])
+		}
+		if err != nil {
 			return nil, fmt.Errorf("spec.resources[%d].namespacedItems[%d]: %w", b.Index, i, err)
 		}
 	}
@@ -128,6 +131,14 @@ func (r *Realm) check(q *Query) error {
 		return fmt.Errorf("failed to get %s/%s: an empty namespace may not be set when a resource name is provided", q.Kind, q.Name)
 	}
 	return nil
+}
+
+// copied refuses kinds without namespaces: there is nowhere to copy them to.
+func (r *Realm) copied(q *Query) error {
+	if namespaced, _, err := r.Namespaced(q.GroupVersionKind); err != nil || namespaced {
+		return err
+	}
+	return fmt.Errorf("kind %s/%s has no namespaces and cannot be copied into any", q.GroupVersion(), q.Kind)
 }
 
 func clusterScoped(gvk schema.GroupVersionKind) error {

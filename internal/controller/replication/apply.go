@@ -103,7 +103,8 @@ func (r *run) apply(ctx context.Context) error {
 		r.result = &reconciler.Result{}
 		return nil
 	}
-	if r.switched || !r.isObserved() {
+	// With new targets the inventory is recorded ahead, which says the same.
+	if (r.switched || !r.isObserved()) && !r.isNew(recorded) {
 		if err := r.pass.Begin(ctx, processing); err != nil {
 			return err
 		}
@@ -121,6 +122,14 @@ func (r *run) apply(ctx context.Context) error {
 	}
 	r.broken = general(r.result, err)
 	return nil
+}
+
+// isNew reports whether there are targets that are not recorded yet.
+func (r *run) isNew(recorded inventory.Inventory) bool {
+	return slices.ContainsFunc(r.targets, func(t replicate.Target) bool {
+		_, ok := recorded.Find(t.Key)
+		return !ok
+	})
 }
 
 // isObserved reports whether the last pass over this generation came to an end.
