@@ -15,7 +15,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -42,10 +44,11 @@ func NewGroup() *Group {
 // Process is a program that runs or has run. Its methods may be called
 // concurrently.
 type Process struct {
-	name string
-	log  string        // path of the file with everything that it printed
-	done chan struct{} // closed when the program has ended
-	cmd  *exec.Cmd
+	name  string
+	log   string        // path of the file with everything that it printed
+	done  chan struct{} // closed when the program has ended
+	cmd   *exec.Cmd
+	asked atomic.Bool // by Terminate, to end
 	// err is how the program ended, once done is closed.
 	err error
 }
@@ -82,20 +85,36 @@ func (g *Group) Start(program, dir string, args ...string) (*Process, error) {
 }
 
 // Stop kills the processes: nothing that they would save is of use to anyone.
-// The error names those that had ended before.
+// The error names those that had ended before by themselves.
 func (g *Group) Stop() error {
 	var errs []error
 	for _, p := range g.processes {
-		if p.ended() {
-			errs = append(errs, p.failure())
-			continue
-		}
-		// An error means that it has just ended by itself.
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		<-p.done
+		errs = append(errs, p.kill())
 	}
 	close(g.calls)
 	return errors.Join(errs...)
+}
+
+// Kill kills one of the processes, which leaves the group. The error says that
+// it had ended before.
+func (g *Group) Kill(p *Process) error {
+	g.processes = slices.DeleteFunc(g.processes, func(other *Process) bool { return other == p })
+	return p.kill()
+}
+
+// kill kills the process. That it had ended before, and was not asked to, is
+// the error.
+func (p *Process) kill() error {
+	if p.ended() {
+		if p.asked.Load() {
+			return nil
+		}
+		return p.failure()
+	}
+	// An error means that it has just ended by itself.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.done
+	return nil
 }
 
 // Pids returns the ids of the processes in the order of their start.
@@ -125,6 +144,26 @@ func (p *Process) Await(ctx context.Context, ready func(context.Context) error) 
 		case <-tick.C:
 		}
 	}
+}
+
+// Terminate asks the program to end and returns when it has. It fails when the
+// program had ended before, fails in the end, or outlives the context.
+func (p *Process) Terminate(ctx context.Context) error {
+	if p.ended() {
+		return p.failure()
+	}
+	p.asked.Store(true)
+	// An error means that it has just ended by itself.
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return fmt.Errorf("%s was asked to end and still runs: %w\n%s", p.name, ctx.Err(), p.tail())
+	}
+	if p.err != nil {
+		return fmt.Errorf("%s failed when it was asked to end: %w\n%s", p.name, p.err, p.tail())
+	}
+	return nil
 }
 
 func (p *Process) ended() bool {
