@@ -21,6 +21,9 @@ import (
 // input checks a request and loads its inventory. Nothing is written.
 func (r *Reconciler) input(ctx context.Context, q Request, objects bool) (pass.Input, error) {
 	in := pass.Input{Client: q.Client, Owner: q.Owner.ID, Store: q.Store, Memory: &r.memory, KeepStale: q.KeepStale}
+	if objects {
+		in.Spare = q.Spare
+	}
 	if in.Client == nil {
 		in.Client = r.client
 	}
@@ -139,7 +142,7 @@ func before(v inventory.Inventory) func(schema.GroupKind) (namespaced, known boo
 
 // result turns the output of a pass into a result.
 func result(out pass.Output, err error) (*Result, error) {
-	r := &Result{Done: out.Done, Outcomes: append(out.Apply, out.Remove...), Inventory: out.Inventory, RequeueAfter: out.Due}
+	r := &Result{Done: out.Done, Outcomes: append(out.Apply, out.Remove...), Inventory: out.Inventory, RequeueAfter: out.Due, Cut: err}
 	return r, errors.Join(err, r.Err())
 }
 

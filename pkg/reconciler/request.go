@@ -33,6 +33,10 @@ type Request struct {
 	Director Director
 	// KeepStale leaves what is no longer in the set where it is.
 	KeepStale bool
+	// Spare, if set, says which items stay as they are although the set does not
+	// hold them, because it is not known whether it should. It is asked by one
+	// goroutine and must not change the item. Delete ignores it.
+	Spare func(it *inventory.Item) bool
 }
 
 // Owner is who objects belong to.

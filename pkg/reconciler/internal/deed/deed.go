@@ -67,6 +67,13 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 		}
 		t.Live = patched
 	}
+	if patch := d.wrong(t); len(patch) > 0 {
+		patched, err := d.Write.Metadata(ctx, t.Live, map[string]any{"labels": patch}, d.Manager)
+		if err != nil {
+			return nil, err
+		}
+		t.Live = patched
+	}
 	return d.Write.Apply(ctx, t.Body, t.Live, t.Manager, t.Want.Policy.Conflict != policy.Fail)
 }
 
@@ -84,6 +91,22 @@ func (d *Doer) entries(t *look.Target) ([]metav1.ManagedFieldsEntry, bool) {
 	}
 	entries, reclaimed := field.Reclaim(entries, t.Manager, from)
 	return entries, inherited || reclaimed
+}
+
+// wrong returns a patch of the labels of the family that others have given
+// other values. They are ours whatever the policy says about conflicts.
+func (d *Doer) wrong(t *look.Target) map[string]any {
+	patch := map[string]any{}
+	if d.Shared == nil || t.Want.Policy.Conflict != policy.Fail {
+		return patch
+	}
+	have, want := t.Live.GetLabels(), t.Body.GetLabels()
+	for _, k := range d.Shared.Keys() {
+		if v, ok := want[k]; ok && have[k] != v && have[k] != "" {
+			patch[k] = v
+		}
+	}
+	return patch
 }
 
 // unmark takes off marks that nobody wants and that the apply did not drop,

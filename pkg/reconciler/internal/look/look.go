@@ -157,7 +157,11 @@ func (l *Look) body(t *Target) *unstructured.Unstructured {
 	if l.Shared != nil {
 		created := t.Live == nil || t.Facts.Live.Share.Created ||
 			t.Facts.Item.Created && t.Facts.Item.UID == t.Live.GetUID()
-		m = l.Shared.Mark(created, t.Want.Marks)
+		var labels map[string]string
+		if t.Live != nil {
+			labels = t.Live.GetLabels()
+		}
+		m = l.Shared.Mark(created, t.Want.Marks, labels)
 	} else {
 		m = l.Stamp.Mark(l.Owner, t.Want.Digest)
 	}

@@ -57,6 +57,8 @@ type Input struct {
 	Released map[object.Key]bool
 	// KeepStale leaves what is not in the set.
 	KeepStale bool
+	// Spare says which items stay that are not in the set; nil means none.
+	Spare func(*inventory.Item) bool
 	// Whole deletes the whole set.
 	Whole bool
 	// Dry decides and does nothing.
