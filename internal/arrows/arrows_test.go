@@ -50,7 +50,7 @@ var layers = []struct {
 		"internal/values", "internal/metadata", "internal/archive", "internal/pack", "internal/inputs",
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
-	{"replications decide", []string{"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate"}, true},
+	{"replications decide", []string{"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate", "internal/protect/mark", "internal/protect"}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
 	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
