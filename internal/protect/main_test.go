@@ -201,14 +201,12 @@ func (s *stage) await(t *testing.T, done func(context.Context) error) {
 	}
 }
 
-// create makes an object as admin and returns it.
-func (s *stage) create(t *testing.T, manifest string) *unstructured.Unstructured {
+// create makes an object as admin.
+func (s *stage) create(t *testing.T, manifest string) {
 	t.Helper()
-	o := object(t, manifest)
-	if err := s.admin.Create(t.Context(), o); err != nil {
+	if err := s.admin.Create(t.Context(), object(t, manifest)); err != nil {
 		t.Fatal(err)
 	}
-	return o
 }
 
 func object(t *testing.T, manifest string) *unstructured.Unstructured {

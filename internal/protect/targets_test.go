@@ -102,7 +102,7 @@ func TestWhoMayWriteTargets(t *testing.T) {
 		client  client.Client
 		refused bool
 	}{
-		"the controller":                               {s.user(controller), false},
+		"the controller": {s.user(controller), false},
 		"the controller as an account it has recorded": {s.as(t, worker, &local), false},
 		"the controller after a switch of accounts":    {s.as(t, another, &local), false},
 		"the recorded account by itself":               {s.user(worker), false},
