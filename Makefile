@@ -7,7 +7,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Everything that tests need, so that a missing program is a failure and not a skipped test.
-TEST_ENV := WEIR_REQUIRE_CONTROLPLANE=1 KUBEBUILDER_ASSETS=$(BIN)/controlplane
+TEST_ENV := WEIR_REQUIRE_CONTROLPLANE=1 KUBEBUILDER_ASSETS=$(BIN)/controlplane WEIR_FLUX=$(BIN)/flux
 
 CONTROLPLANE := $(addprefix $(BIN)/controlplane/,etcd kube-apiserver kube-controller-manager kubectl)
 # The version that the control plane's programs report; tools/controlplane/go.mod decides what they are.
@@ -16,6 +16,9 @@ KUBE_NUMBERS := $(subst ., ,$(KUBE_VERSION:v%=%))
 KUBE_LDFLAGS := -s -w $(foreach pkg,k8s.io/component-base/version k8s.io/client-go/pkg/version, \
 	-X $(pkg).gitVersion=$(KUBE_VERSION) -X $(pkg).gitMajor=$(word 1,$(KUBE_NUMBERS)) -X $(pkg).gitMinor=$(word 2,$(KUBE_NUMBERS)) \
 	-X $(pkg).gitTreeState=clean)
+
+# Flux's controllers, and the servers that they get sources from.
+FLUX := $(addprefix $(BIN)/flux/,source-controller kustomize-controller servers)
 
 .PHONY: help
 help: ## list the targets
@@ -31,11 +34,17 @@ run: build ## build the CLI and run it on the examples
 	$(BIN)/weir build $(patsubst %/generator.yaml,-f %,$(wildcard examples/*/generator.yaml)) \
 		$(foreach dir,$(wildcard examples/*/sources/*),--source $(notdir $(dir))=$(dir))
 
+.PHONY: demo
+demo: controlplane flux ## show Weir at work on this machine, with real Flux; DEMO_FLAGS=--once ends by itself
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/weir-controller ./cmd/weir-controller
+	go build -trimpath -o $(BIN)/demo ./test/demo
+	@$(BIN)/demo $(DEMO_FLAGS)
+
 # Modules of their own hold what only a test or a tool needs.
-NESTED := test/compat test/helm tools/gen
+NESTED := test/compat test/helm test/servers tools/gen
 
 .PHONY: test
-test: controlplane ## run all tests
+test: controlplane flux ## run all tests
 	$(TEST_ENV) go test -timeout 30m ./...
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
@@ -43,7 +52,7 @@ test: controlplane ## run all tests
 check: verify-generate fmt-check tidy-check vet lint race ## everything that CI runs
 
 .PHONY: race
-race: controlplane ## run all tests under the race detector
+race: controlplane flux ## run all tests under the race detector
 	$(TEST_ENV) go test -race -timeout 30m ./...
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
@@ -60,6 +69,7 @@ generate: $(TOOLS)/controller-gen $(TOOLS)/jsonschema ## regenerate deep copies,
 	$(TOOLS)/controller-gen object crd paths=./api/... output:crd:dir=config/crd
 	$(TOOLS)/controller-gen object paths=./examples/operator
 	$(TOOLS)/controller-gen crd:maxDescLen=0 paths=github.com/fluxcd/source-controller/api/v1 output:crd:dir=test/e2e/testdata/crds
+	cd tools/flux && $(TOOLS)/controller-gen crd:maxDescLen=0 paths=github.com/fluxcd/kustomize-controller/api/v1 output:crd:dir=$(CURDIR)/test/e2e/testdata/crds
 	$(TOOLS)/jsonschema -dir api/source/v1beta1 -type NamespaceMetadata > docs/namespacemetadata-v1beta1.json
 
 # Generated files are compared with copies and not with the index, so that it
@@ -72,6 +82,9 @@ verify-generate:
 
 .PHONY: controlplane
 controlplane: $(CONTROLPLANE) ## build the control plane that tests run on into bin/controlplane/
+
+.PHONY: flux
+flux: $(FLUX) ## build Flux's controllers and servers of sources for tests into bin/flux/
 
 .PHONY: vet
 vet:
@@ -103,6 +116,12 @@ clean: ## remove what was built
 $(CONTROLPLANE) &: tools/controlplane/go.mod
 	CGO_ENABLED=0 go -C tools/controlplane build -trimpath -ldflags '$(KUBE_LDFLAGS)' -o $(BIN)/controlplane/ tool
 	mv $(BIN)/controlplane/server $(BIN)/controlplane/etcd
+
+# Some fourteen minutes of CPU time the first time.
+$(filter-out %/servers,$(FLUX)) &: tools/flux/go.mod
+	CGO_ENABLED=0 go -C tools/flux build -trimpath -ldflags '-s -w' -o $(BIN)/flux/ tool
+$(BIN)/flux/servers: test/servers/go.mod $(wildcard test/servers/*.go)
+	go -C test/servers build -o $@ .
 
 # Tools are pinned in modules of their own, so that go.mod holds only what the product needs.
 $(TOOLS)/golangci-lint: tools/lint/go.mod

@@ -14,7 +14,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -24,8 +27,9 @@ import (
 	"github.com/weir-dev/weir/internal/app"
 )
 
-// folders are what config/default is made of, beside the generated CRDs.
-var folders = []string{"default", "manager", "rbac"}
+// folders are what is installed, beside the generated CRDs: config/default, and
+// the variants of it.
+var folders = []string{"default", "manager", "rbac", "ha", "persistent"}
 
 // objects decodes all manifests, and refuses fields that the API does not know.
 func objects(t *testing.T) []runtime.Object {
@@ -124,10 +128,21 @@ func TestDeploymentFitsTheProgram(t *testing.T) {
 		ports["http-prom"] != 8080 || c.MetricsAddr != ":8080" {
 		t.Errorf("ports %v, but the program listens on %s, %s and %s", ports, c.Storage.Addr, c.HealthAddr, c.MetricsAddr)
 	}
-	s := find[*corev1.Service](t)
-	for k, v := range s.Spec.Selector {
-		if d.Spec.Template.Labels[k] != v {
-			t.Errorf("the Service selects %s=%s", k, v)
+	selectors := map[string]map[string]string{
+		"Service":             find[*corev1.Service](t).Spec.Selector,
+		"NetworkPolicy":       find[*networkingv1.NetworkPolicy](t).Spec.PodSelector.MatchLabels,
+		"PodDisruptionBudget": find[*policyv1.PodDisruptionBudget](t).Spec.Selector.MatchLabels,
+	}
+	for kind, selector := range selectors {
+		if !labels.SelectorFromSet(selector).Matches(labels.Set(d.Spec.Template.Labels)) || len(selector) == 0 {
+			t.Errorf("the %s selects %v", kind, selector)
+		}
+	}
+	for _, rule := range find[*networkingv1.NetworkPolicy](t).Spec.Ingress {
+		for _, p := range rule.Ports {
+			if ports[p.Port.StrVal] == 0 {
+				t.Errorf("the NetworkPolicy opens port %v, which the pod does not have", p.Port)
+			}
 		}
 	}
 	if account := find[*corev1.ServiceAccount](t); pod.ServiceAccountName != account.Name {

@@ -1,13 +1,9 @@
 package docs_test
 
 import (
-	"flag"
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,13 +15,10 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of the pages")
-
 const page = "reconciler.md"
 
-// tables make the tables of the page out of the code. Each stands below a mark
-// <!-- table NAME --> and ends with an empty line.
-var tables = map[string]func(*testing.T) table{
+// reconcilerTables are the tables of the page.
+var reconcilerTables = map[string]func(*testing.T) table{
 	"policies":   policiesTable,
 	"adoption":   adoptionTable,
 	"reconcile":  reconcileTable,
@@ -39,51 +32,6 @@ var tables = map[string]func(*testing.T) table{
 	"leaving":    leavingTable,
 	"verbs":      func(t *testing.T) table { return constants(t, "Verb", "verb") },
 	"reasons":    func(t *testing.T) table { return constants(t, "Reason", "reason") },
-}
-
-// table is a header and rows.
-type table [][]string
-
-func (t table) String() string {
-	var b strings.Builder
-	for i, row := range t {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(&b, "|%s\n", strings.Repeat(" --- |", len(row)))
-		}
-	}
-	return b.String()
-}
-
-// TestTables: what the page says is what the code does.
-func TestTables(t *testing.T) {
-	text := read(t, page)
-	mark := regexp.MustCompile(`(?s)<!-- table (\w+) -->\n(.*?\n)\n`)
-	seen := map[string]bool{}
-	now := mark.ReplaceAllStringFunc(text, func(block string) string {
-		m := mark.FindStringSubmatch(block)
-		build, ok := tables[m[1]]
-		if !ok {
-			t.Errorf("there is no table %q", m[1])
-			return block
-		}
-		seen[m[1]] = true
-		want := build(t).String()
-		if d := cmp.Diff(want, m[2]); d != "" && !*update {
-			t.Errorf("table %s (go test ./docs -update rewrites it): %s", m[1], d)
-		}
-		return "<!-- table " + m[1] + " -->\n" + want + "\n"
-	})
-	for name := range maps.Keys(tables) {
-		if !seen[name] {
-			t.Errorf("table %s is not on the page", name)
-		}
-	}
-	if *update && now != text {
-		if err := os.WriteFile(page, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // TestExample: the example of the page is the one that runs.
@@ -157,15 +105,6 @@ func TestNotApplicable(t *testing.T) {
 			t.Errorf("%q is not `- R<number>: reason`", line)
 		}
 	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // specs returns the declarations of a file that the token introduces.

@@ -11,33 +11,41 @@ import (
 	"io"
 )
 
-// Main runs the controller until ctx ends and returns the exit status of the
-// program: 0, 1 after a failure, or 2 when the flags are wrong.
-func Main(ctx context.Context, args []string, getenv func(string) string, version string, stderr io.Writer) int {
+// name is what the program calls itself: to the API server, in events, and in
+// the lease of the one that leads.
+const name = "weir-controller"
+
+// Program is weir-controller.
+type Program struct {
+	// Version is what it says in its log.
+	Version string
+}
+
+// Run runs the controller until ctx ends and returns the exit status: 0, 1
+// after a failure, or 2 when the flags are wrong. Logs and help go to stdout,
+// what is wrong with the flags to stderr.
+func (p Program) Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	var c Config
-	fs := flag.NewFlagSet("weir-controller", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	c.Flags(fs, getenv)
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
+	err := parse(fs, args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
 		return 0
-	case err != nil:
-		return 2
-	case fs.NArg() > 0:
-		fmt.Fprintf(stderr, "unexpected argument %q\n", fs.Arg(0))
-		return 2
 	}
-	log, err := c.Log.logger(stderr)
+	var o *options
 	if err == nil {
-		err = c.check()
+		o, err = c.options(stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
-	log.Info("starting", "version", version)
-	if err := run(ctx, &c, log); err != nil {
-		log.Error(err, "ended")
+	o.log.Info("starting", "version", p.Version)
+	for _, note := range o.notes {
+		o.log.Info(note)
+	}
+	if err := run(ctx, o); err != nil {
+		o.log.Error(err, "ended")
 		return 1
 	}
 	return 0

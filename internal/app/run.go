@@ -4,119 +4,94 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/http"
-	"sync/atomic"
-	"time"
 
-	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"github.com/weir-dev/weir/api/source/v1beta1"
-	"github.com/weir-dev/weir/internal/build"
-	"github.com/weir-dev/weir/internal/compose"
-	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
 	"github.com/weir-dev/weir/internal/fetch"
-	"github.com/weir-dev/weir/internal/loop"
-	"github.com/weir-dev/weir/internal/recipe"
-	"github.com/weir-dev/weir/internal/serve"
 	"github.com/weir-dev/weir/internal/store"
 )
 
-// grace is how long downloads may take once the program is to end.
-const grace = 10 * time.Second
-
 // run runs everything until ctx ends.
-func run(ctx context.Context, c *Config, log logr.Logger) error {
-	ctrl.SetLogger(log)
+func run(ctx context.Context, o *options) error {
+	ctrl.SetLogger(o.log)
 	kube, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("finding the cluster: %w", err)
 	}
-	kube.UserAgent = "weir-controller"
-	kube.QPS, kube.Burst = float32(c.QPS), c.Burst
-	disk, err := store.OpenDisk(c.Storage.Path)
+	o.connect(kube)
+	disk, err := store.OpenDisk(o.directory, o.store)
 	if err != nil {
 		return err
 	}
 	defer disk.Close() //nolint:errcheck // all that was written is synced
-	mgr, err := newManager(kube, c)
+	p := &parts{options: o, disk: disk, sources: fetch.New(o.fetch)}
+	if p.mgr, err = newManager(kube, o); err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	// Reads and writes of whole objects, past the cache.
+	p.uncached, err = client.New(kube, client.Options{
+		Scheme: p.mgr.GetScheme(), Mapper: p.mgr.GetRESTMapper(), HTTPClient: p.mgr.GetHTTPClient(),
+	})
 	if err != nil {
 		return err
 	}
-	if err := addServer(mgr, c.Storage.Addr, disk); err != nil {
-		return err
+	for _, add := range []func(context.Context) error{p.addMetrics, p.addEvents, p.addKeeper, p.addServer, p.addGenerators} {
+		if err := add(ctx); err != nil {
+			return err
+		}
 	}
-	if err := addGenerators(ctx, mgr, kube, c, disk); err != nil {
-		return err
-	}
-	if err := mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	if err := p.mgr.Start(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
 }
 
-// addServer has the artifacts served by the leader. The address is taken at
-// once: what is published can be downloaded, and that it is in use is known
-// before anything is done.
-func addServer(mgr ctrl.Manager, addr string, files serve.Opener) error {
-	l, err := net.Listen("tcp", addr) //nolint:noctx // nothing waits
-	if err != nil {
-		return fmt.Errorf("serving artifacts: %w", err)
-	}
-	var serving atomic.Bool
-	err = mgr.AddReadyzCheck("storage", func(*http.Request) error {
-		if !serving.Load() {
-			return errors.New("artifacts are not served yet")
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		serving.Store(true)
-		defer serving.Store(false)
-		return serve.Run(ctx, l, serve.Handler(files), grace)
-	}))
+// connect says how the API server is to be asked. The limit is one for the
+// whole program: clients would else have one for each kind of object.
+func (o *options) connect(kube *rest.Config) {
+	kube.UserAgent = name
+	kube.QPS, kube.RateLimiter = -1, o.limiter
 }
 
-// addGenerators has ArtifactGenerators reconciled.
-func addGenerators(ctx context.Context, mgr ctrl.Manager, kube *rest.Config, c *Config, disk *store.Disk) error {
-	// Reads and writes of whole objects, past the cache.
-	direct, err := client.New(kube, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
+// unlimited returns the configuration without a limit. Whoever renews a lease
+// must not wait until others have asked for all that they want.
+func unlimited(kube *rest.Config) *rest.Config {
+	kube = rest.CopyConfig(kube)
+	kube.RateLimiter = nil
+	return kube
+}
+
+// newManager returns a manager with nothing to manage.
+func newManager(kube *rest.Config, o *options) (ctrl.Manager, error) {
+	opts := o.manager
+	if opts.LeaderElection {
+		lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.lease.Namespace, o.lease.Name,
+			resourcelock.ResourceLockConfig{Identity: o.identity}, unlimited(kube), *opts.RenewDeadline)
+		if err != nil {
+			return nil, err
+		}
+		opts.LeaderElectionResourceLockInterface = lock
+	}
+	mgr, err := ctrl.NewManager(kube, opts)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	wake := make(chan event.GenericEvent, 100)
-	k := &keeper{
-		store: disk, cache: mgr.GetCache(), policy: c.Storage, log: ctrl.Log.WithName("store"), asked: make(chan struct{}, 1),
-		damaged: func(g *v1beta1.ArtifactGenerator) { wake <- event.GenericEvent{Object: g} },
+	return mgr, mgr.AddHealthzCheck("ping", healthz.Ping)
+}
+
+// leader returns the identity of the replica that leads.
+func (p *parts) leader(ctx context.Context) (string, error) {
+	var lease coordinationv1.Lease
+	if err := p.uncached.Get(ctx, p.lease, &lease); err != nil {
+		return "", fmt.Errorf("reading who leads: %w", err)
 	}
-	if err := mgr.Add(k); err != nil {
-		return err
+	if lease.Spec.HolderIdentity == nil {
+		return "", nil
 	}
-	r := artifactgenerator.New(artifactgenerator.Options{
-		Client: mgr.GetClient(), Direct: direct,
-		Events: recorder{mgr.GetEventRecorder("weir-controller")},
-		Fetch:  fetch.New(c.Fetch),
-		Store:  disk,
-		URL:    func(path string) string { return serve.URL(c.Storage.AdvAddr, path) },
-		Swept:  k.ask,
-		Wait:   c.Fetch.Wait,
-		Recipe: recipe.Options{NoCrossNamespaceRefs: c.NoCrossNamespaceRefs},
-		Build:  build.Options{Compose: compose.Options{RootGlobs: c.SourceRootGlobs}},
-		Jitter: loop.Jitter(float64(c.JitterPercent), rand.Float64), //nolint:gosec // no secret
-	})
-	return r.Watch(ctx, mgr, wake, controller.Options{
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](c.MinRetryDelay, c.MaxRetryDelay),
-	})
+	return *lease.Spec.HolderIdentity, nil
 }

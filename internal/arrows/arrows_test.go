@@ -42,7 +42,7 @@ var layers = []struct {
 		"pkg/reconciler/internal/look", "pkg/reconciler/internal/book", "pkg/reconciler/internal/deed",
 		"pkg/reconciler/internal/pass", "pkg/reconciler",
 	}, false},
-	{"ground", []string{"internal/fail", "internal/glob"}, true},
+	{"ground", []string{"internal/fail", "internal/tally", "internal/digest", "internal/glob"}, true},
 	{"shell", []string{"internal/step", "internal/loop"}, false},
 	{"bytes", []string{"internal/blob"}, false},
 	{"trees", []string{"internal/tree"}, true},
@@ -52,11 +52,23 @@ var layers = []struct {
 	}, true},
 	{"replications decide", []string{"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate", "internal/protect/mark", "internal/protect"}, true},
 	{"engine", []string{"internal/build"}, false},
-	{"adapters", []string{"internal/local", "internal/fetch", "internal/store", "internal/serve"}, false},
-	{"controller values", []string{"internal/controller/external", "internal/controller/ledger"}, true},
-	{"controllers", []string{"internal/controller/source", "internal/controller/artifactgenerator"}, false},
-	{"programs", []string{"internal/cli/manifest", "internal/cli/terminal", "internal/cli", "internal/app"}, false},
-	{"test cluster", []string{"internal/child", "internal/testcluster"}, false},
+	{"adapters", []string{
+		"internal/local", "internal/fetch", "internal/durable", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
+	}, false},
+	{"controller values", []string{
+		"internal/controller/external", "internal/controller/ledger", "internal/controller/draft",
+	}, true},
+	{"controllers", []string{
+		"internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
+		"internal/controller/report", "internal/controller/artifactgenerator",
+	}, false},
+	{"kinds of commands", []string{"internal/cli/kind"}, true},
+	{"programs", []string{
+		"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/cluster", "internal/cli/printer",
+		"internal/cli/offline", "internal/cli/online", "internal/cli", "internal/app",
+	}, false},
+	{"test cluster", []string{"internal/child", "internal/testcluster", "internal/testpod", "internal/testflux", "internal/testforge"}, false},
+	{"demo", []string{"internal/demo"}, false},
 	{"commands", []string{"cmd/weir", "cmd/weir-controller"}, false},
 }
 

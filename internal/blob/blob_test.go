@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -100,4 +101,55 @@ func TestNewPackNeedsADirectory(t *testing.T) {
 	if _, err := blob.NewPack(t.TempDir() + "/nope"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A sealed pack can be read, keeps no buffers and takes nothing more.
+func TestSeal(t *testing.T) {
+	p := pack(t)
+	b, err := p.Put(strings.NewReader("kept"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		// The second time nothing is left to be done.
+		if err := p.Seal(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := b.ReadAll(); err != nil || string(data) != "kept" {
+		t.Errorf("got %q, %v", data, err)
+	}
+	if _, err := p.Put(strings.NewReader("more")); err == nil {
+		t.Error("a sealed pack takes more")
+	}
+	if p.Size() != 4 {
+		t.Errorf("size %d", p.Size())
+	}
+}
+
+// Many sealed packs, as of many sources that are in use, take next to no
+// memory.
+func TestSealedPacksAreSmall(t *testing.T) {
+	const n = 100
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	packs := make([]*blob.Pack, n)
+	for i := range packs {
+		packs[i] = pack(t)
+		if _, err := packs[i].Put(strings.NewReader("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := packs[i].Seal(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := int64(heap()-before) / n; each > 8<<10 {
+		t.Errorf("a sealed pack takes %d bytes", each)
+	}
+	runtime.KeepAlive(packs)
 }

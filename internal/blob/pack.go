@@ -3,6 +3,7 @@ package blob
 import (
 	"bufio"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -27,6 +28,8 @@ type Pack struct {
 	end   int64
 	err   error
 }
+
+var errSealed = errors.New("the pack is sealed")
 
 // NewPack creates a pack in a temporary file of dir, or of the system's
 // directory for such files when dir is empty. The file has no name on disk
@@ -93,10 +96,30 @@ func (p *Pack) append(r io.Reader) (n int64, err error) {
 	}
 }
 
+// Seal ends writing: what is still in memory goes to the file, and the buffers
+// go, of which many open packs would otherwise keep one each. A later Put fails.
+func (p *Pack) Seal() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		if errors.Is(p.err, errSealed) {
+			return nil
+		}
+		return p.err
+	}
+	if err := p.buf.Flush(); err != nil {
+		p.err = fmt.Errorf("writing a pack file: %w", err)
+		return p.err
+	}
+	p.err = errSealed
+	p.buf, p.chunk, p.hash = nil, nil, nil
+	return nil
+}
+
 // ReadAt implements [io.ReaderAt] over all bytes that were put so far.
 func (p *Pack) ReadAt(data []byte, off int64) (int, error) {
 	p.mu.Lock()
-	if p.buf.Buffered() > 0 {
+	if p.buf != nil && p.buf.Buffered() > 0 {
 		if err := p.buf.Flush(); err != nil {
 			p.err = fmt.Errorf("writing a pack file: %w", err)
 			p.mu.Unlock()

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -42,10 +43,11 @@ func NewGroup() *Group {
 // Process is a program that runs or has run. Its methods may be called
 // concurrently.
 type Process struct {
-	name string
-	log  string        // path of the file with everything that it printed
-	done chan struct{} // closed when the program has ended
-	cmd  *exec.Cmd
+	name  string
+	log   string        // path of the file with everything that it printed
+	done  chan struct{} // closed when the program has ended
+	cmd   *exec.Cmd
+	asked atomic.Bool // by Terminate, to end
 	// err is how the program ended, once done is closed.
 	err error
 }
@@ -82,12 +84,14 @@ func (g *Group) Start(program, dir string, args ...string) (*Process, error) {
 }
 
 // Stop kills the processes: nothing that they would save is of use to anyone.
-// The error names those that had ended before.
+// The error names those that had ended before by themselves.
 func (g *Group) Stop() error {
 	var errs []error
 	for _, p := range g.processes {
 		if p.ended() {
-			errs = append(errs, p.failure())
+			if !p.asked.Load() {
+				errs = append(errs, p.failure())
+			}
 			continue
 		}
 		// An error means that it has just ended by itself.
@@ -125,6 +129,26 @@ func (p *Process) Await(ctx context.Context, ready func(context.Context) error) 
 		case <-tick.C:
 		}
 	}
+}
+
+// Terminate asks the program to end and returns when it has. It fails when the
+// program had ended before, fails in the end, or outlives the context.
+func (p *Process) Terminate(ctx context.Context) error {
+	if p.ended() {
+		return p.failure()
+	}
+	p.asked.Store(true)
+	// An error means that it has just ended by itself.
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return fmt.Errorf("%s was asked to end and still runs: %w\n%s", p.name, ctx.Err(), p.tail())
+	}
+	if p.err != nil {
+		return fmt.Errorf("%s failed when it was asked to end: %w\n%s", p.name, p.err, p.tail())
+	}
+	return nil
 }
 
 func (p *Process) ended() bool {

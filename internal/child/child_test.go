@@ -73,3 +73,47 @@ func TestAwaitGivesUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTerminate(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"ends well": {"trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done", ""},
+		"fails":     {"trap 'echo no; exit 3' TERM; echo up; while :; do sleep 0.01; done", "sh failed when it was asked to end: exit status 3\nup\nno"},
+		"does not":  {"trap '' TERM; echo up; while :; do sleep 0.01; done", "sh was asked to end and still runs: context deadline exceeded\nup"},
+		"had ended": {"echo up; exit 4", "sh ended too early: exit status 4\nup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewGroup()
+			p, err := g.Start("/bin/sh", t.TempDir(), "-c", c.script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Before its trap is set, the shell would die of the signal.
+			if err := p.Await(t.Context(), func(context.Context) error {
+				if p.tail() != "up" || name == "had ended" && !p.ended() {
+					return errors.New("not up")
+				}
+				return nil
+			}); err != nil && name != "had ended" {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			if name == "does not" {
+				cancel()
+				ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+			}
+			defer cancel()
+			var got string
+			if err := p.Terminate(ctx); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("Terminate says %q, want %q", got, c.want)
+			}
+			// It is no news that a program has ended that was asked to.
+			if err := g.Stop(); (err != nil) != (name == "had ended") {
+				t.Errorf("Stop says %v", err)
+			}
+		})
+	}
+}

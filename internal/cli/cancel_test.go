@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +89,37 @@ func TestInterruptedInput(t *testing.T) {
 	})
 	if got := stderr.String(); code != 1 || got != "Error: interrupted\n" {
 		t.Errorf("exit code %d, errors %q", code, got)
+	}
+}
+
+// TestInterruptedWait interrupts one who waits for an answer that nobody gives.
+func TestInterruptedWait(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	object := `{"kind": "ArtifactGenerator", "metadata": {"name": "app", "namespace": "apps", "uid": "u", "resourceVersion": "1"}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Query().Get("watch") == "true":
+			w.(http.Flusher).Flush()
+			cancel()
+			<-r.Context().Done()
+		case strings.HasSuffix(r.URL.Path, "/app"):
+			fmt.Fprint(w, object)
+		default:
+			fmt.Fprintf(w, `{"kind": "ArtifactGeneratorList", "metadata": {"resourceVersion": "1"}, "items": [%s]}`, object)
+		}
+	}))
+	t.Cleanup(server.Close)
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(config, fmt.Appendf(nil, kubeconfig, server.URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	code := cli.Run(ctx, []string{"weir", "reconcile", "ag", "app", "--wait", "--kubeconfig", config}, cli.Env{
+		Getenv: func(string) string { return "" }, Out: &out, Err: &errs,
+	})
+	if got := errs.String(); code != 1 || got != "Error: interrupted\n" || out.String() != "artifactgenerator/app reconciliation requested\n" {
+		t.Errorf("exit code %d, output %q, errors %q", code, out.String(), got)
 	}
 }
 

@@ -7,9 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
-	"github.com/weir-dev/weir/internal/cli/terminal"
+	"github.com/weir-dev/weir/internal/cli/process"
 )
 
 // The exit codes of Run.
@@ -20,12 +19,7 @@ const (
 )
 
 // Env is what the process gives a command.
-type Env struct {
-	Version  string
-	Getenv   func(string) string
-	In       io.Reader
-	Out, Err io.Writer
-}
+type Env = process.Env
 
 // Run runs the command line args, whose first element is the program's name,
 // and returns the exit code: 0, 1 when what was asked for failed, 2 when the
@@ -36,32 +30,20 @@ func Run(ctx context.Context, args []string, env Env) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errReported):
+	case errors.Is(err, process.ErrReported):
 		return exitFailed
-	case isUsage(err):
-		env.fail(err)
+	case process.IsUsage(err):
+		env.Fail(err)
 		if command.Name() == "help" {
 			command = root
 		}
 		fmt.Fprintf(env.Err, "Run '%s --help' for usage.\n", command.CommandPath())
 		return exitUsage
 	case ctx.Err() != nil:
-		env.fail(errors.New("interrupted"))
+		env.Fail(errors.New("interrupted"))
 		return exitFailed
 	default:
-		env.fail(err)
+		env.Fail(err)
 		return exitFailed
 	}
-}
-
-// errReported is returned by a command that has told all there is to tell.
-var errReported = errors.New("reported")
-
-// fail prints an error for people.
-func (e Env) fail(err error) {
-	label := "Error:"
-	if terminal.Colours(e.Err, e.Getenv) {
-		label = terminal.Red(label)
-	}
-	fmt.Fprintf(e.Err, "%s %v\n", label, err)
 }

@@ -7,6 +7,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/weir-dev/weir/internal/cli/offline"
+	"github.com/weir-dev/weir/internal/cli/online"
+	"github.com/weir-dev/weir/internal/cli/process"
 )
 
 func newRoot(env Env, args []string) *cobra.Command {
@@ -14,7 +18,7 @@ func newRoot(env Env, args []string) *cobra.Command {
 		Use:           "weir",
 		Short:         "Compose what goes into multi-tenant clusters",
 		Long:          "Weir composes what goes into multi-tenant Kubernetes clusters, and shows it before it goes there.",
-		Example:       "  weir build -f generator.yaml --source repo=./monorepo",
+		Example:       "  weir build -f generator.yaml --source repo=./monorepo\n  weir get ag -A\n  weir reconcile ag my-app -n apps --wait",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(env),
@@ -28,7 +32,8 @@ func newRoot(env Env, args []string) *cobra.Command {
 	c.SetHelpTemplate(helpTemplate)
 	c.SetHelpCommand(newHelp())
 	c.SetFlagErrorFunc(flagErrors(args))
-	c.AddCommand(newBuild(env), newVersion(env))
+	c.AddCommand(offline.Build(env), newVersion(env))
+	c.AddCommand(online.Commands(env)...)
 	c.InitDefaultCompletionCmd()
 	finish(c)
 	return c
@@ -39,7 +44,8 @@ func finish(c *cobra.Command) {
 	// A plugin is called by its host's name.
 	c.Example = strings.ReplaceAll(c.Example, " weir ", " "+c.Root().DisplayName()+" ")
 	if !c.HasSubCommands() {
-		if c.Name() != "help" {
+		// Those of cobra say it in its own words.
+		if cobras := c.Parent().Name() == "completion"; c.Args == nil && c.Name() != "help" || cobras {
 			c.Args = noArgs
 		}
 		return
@@ -99,7 +105,7 @@ func newHelp() *cobra.Command {
 			of, rest, err := c.Root().Find(args)
 			switch {
 			case err != nil:
-				return usage(err)
+				return process.Usage(err)
 			case len(rest) > 0:
 				return unknownCommand(of, rest[0])
 			}

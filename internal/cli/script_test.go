@@ -31,13 +31,14 @@ func weir() {
 // have:
 //
 //	exits CODE COMMAND…   runs the command and wants the exit code
+//	api DIR               starts an API server that answers with files, see [api]
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata",
 		UpdateScripts:      *update,
 		RequireUniqueNames: true,
 		Setup:              setup,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "api": startAPI},
 	})
 }
 
@@ -54,6 +55,8 @@ func setup(e *testscript.Env) error {
 		e.Setenv("GIT_"+who+"_EMAIL", "weir@example.com")
 		e.Setenv("GIT_"+who+"_DATE", date)
 	}
+	e.Setenv("KUBECONFIG", "")
+	e.Setenv("KUBERNETES_SERVICE_HOST", "")
 	// The race detector waits for a second at the end of each program.
 	e.Setenv("GORACE", "atexit_sleep_ms=0")
 	return nil

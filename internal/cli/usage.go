@@ -2,27 +2,13 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/weir-dev/weir/internal/cli/process"
 )
-
-// usageError is an error of the command line, not of what it asks for.
-type usageError struct{ err error }
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
-
-func usage(err error) error { return usageError{err} }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-func isUsage(err error) bool {
-	_, ok := errors.AsType[usageError](err)
-	return ok
-}
 
 // noArgs refuses arguments, and finds the flag that they were meant for.
 func noArgs(c *cobra.Command, args []string) error {
@@ -30,20 +16,20 @@ func noArgs(c *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return nil
 	case c.Flags().Lookup("filename") == nil:
-		return usagef("%q is an argument too many", args[0])
+		return process.Usagef("%q is an argument too many", args[0])
 	case c.Flags().Changed("filename"):
-		return usagef("%q is an argument too many; give each file an -f of its own, or quote the pattern: -f '*.yaml'", args[0])
+		return process.Usagef("%q is an argument too many; give each file an -f of its own, or quote the pattern: -f '*.yaml'", args[0])
 	default:
-		return usagef("%q is an argument too many; did you mean -f %s?", args[0], args[0])
+		return process.Usagef("%q is an argument too many; did you mean -f %s?", args[0], args[0])
 	}
 }
 
 // unknownCommand refuses the command name below c.
 func unknownCommand(c *cobra.Command, name string) error {
 	if near := c.SuggestionsFor(name); len(near) > 0 {
-		return usagef("unknown command %q for %q; did you mean %q?", name, c.CommandPath(), near[0])
+		return process.Usagef("unknown command %q for %q; did you mean %q?", name, c.CommandPath(), near[0])
 	}
-	return usagef("unknown command %q for %q", name, c.CommandPath())
+	return process.Usagef("unknown command %q for %q", name, c.CommandPath())
 }
 
 // flagErrors returns what turns an error of the flag library into one of
@@ -56,16 +42,16 @@ func flagErrors(args []string) func(*cobra.Command, error) error {
 		}
 		unknown, ok := errors.AsType[*pflag.NotExistError](err)
 		if !ok {
-			return usage(err)
+			return process.Usage(err)
 		}
 		name := unknown.GetSpecifiedName()
 		if letters := unknown.GetSpecifiedShortnames(); len(letters) > 1 {
 			name = letters // of a word behind a single dash
 		}
 		if near := nearestFlag(c, name); near != "" {
-			return usagef("%w; did you mean --%s?", err, near)
+			return process.Usagef("%w; did you mean --%s?", err, near)
 		}
-		return usage(err)
+		return process.Usage(err)
 	}
 }
 

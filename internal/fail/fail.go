@@ -20,7 +20,8 @@ const (
 	// Wait tries again after [Error.After], or at the object's interval when
 	// that is zero.
 	Wait
-	// Stall does not try again until the spec changes.
+	// Stall does not try again until the spec changes, or [Error.After] when that
+	// is not zero: for what others may put right without telling.
 	Stall
 )
 
@@ -30,7 +31,8 @@ type Error struct {
 	Reason string
 	// Class decides what happens next; the zero value is [Retry].
 	Class Class
-	// After delays the next try of class [Wait]; zero means the interval.
+	// After delays the next try of class [Wait], where zero means the interval,
+	// and of class [Stall], where it means never.
 	After time.Duration
 	// Err holds the message and the cause.
 	Err error

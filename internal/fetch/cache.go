@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weir-dev/weir/internal/blob"
+	"github.com/weir-dev/weir/internal/digest"
 	"github.com/weir-dev/weir/internal/tree"
 )
 
@@ -36,7 +37,7 @@ type Cache struct {
 // Cache.entries until it failed, was left by all or is evicted.
 type entry struct {
 	from   Artifact
-	want   digest
+	want   digest.Digest
 	cancel context.CancelFunc
 
 	// Set before ready is closed.
@@ -91,10 +92,10 @@ func (c *Cache) count(add func(*Stats)) {
 
 // join returns the entry of a digest with the caller among its users, and
 // whether a download had to be started for it.
-func (c *Cache) join(ctx context.Context, a Artifact, want digest) (e *entry, started bool) {
+func (c *Cache) join(ctx context.Context, a Artifact, want digest.Digest) (e *entry, started bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.entries[want.text]; e != nil {
+	if e := c.entries[want.String()]; e != nil {
 		if e.idle != nil {
 			c.idle.Remove(e.idle)
 			e.idle = nil
@@ -105,7 +106,7 @@ func (c *Cache) join(ctx context.Context, a Artifact, want digest) (e *entry, st
 	// The download outlives the caller that happens to be the first.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e = &entry{from: a, want: want, cancel: cancel, ready: make(chan struct{}), users: 1}
-	c.entries[want.text] = e
+	c.entries[want.String()] = e
 	go c.fill(ctx, e)
 	return e, true
 }
@@ -130,11 +131,11 @@ func (c *Cache) settle(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer close(e.ready)
-	here := c.entries[e.want.text] == e
+	here := c.entries[e.want.String()] == e
 	switch {
 	case e.trouble != nil || e.panic != "":
 		if here {
-			delete(c.entries, e.want.text)
+			delete(c.entries, e.want.String())
 		}
 	case !here: // Everyone left just before the end.
 		e.pack.Close() //nolint:errcheck,gosec // it was never read
@@ -150,7 +151,7 @@ func (c *Cache) leave(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.users--
-	if e.users > 0 || c.entries[e.want.text] != e {
+	if e.users > 0 || c.entries[e.want.String()] != e {
 		return
 	}
 	select {
@@ -159,7 +160,7 @@ func (c *Cache) leave(e *entry) {
 		c.evict()
 	default:
 		// The next to ask must not join a download that is being ended.
-		delete(c.entries, e.want.text)
+		delete(c.entries, e.want.String())
 		e.cancel()
 	}
 }
@@ -172,7 +173,7 @@ func (c *Cache) evict() {
 			return
 		}
 		e := c.idle.Remove(at).(*entry)
-		delete(c.entries, e.want.text)
+		delete(c.entries, e.want.String())
 		c.stats.Kept--
 		c.stats.KeptBytes -= e.bytes
 		c.stats.Evictions++

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-dev/weir/internal/fetch"
 )
 
-// Many callers share one download, whatever the address, and a later one needs
+// W1: many callers share one download, whatever the address, and a later one needs
 // none.
 func TestOneDownloadPerDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-dev/weir/internal/archive"
 	"github.com/weir-dev/weir/internal/blob"
+	"github.com/weir-dev/weir/internal/digest"
 	"github.com/weir-dev/weir/internal/tree"
 )
 
@@ -43,7 +44,7 @@ var (
 )
 
 // download tries until it has the tree, or until trying again is of no use.
-func (c *Cache) download(ctx context.Context, a Artifact, want digest) (tree.Tree, *blob.Pack, *trouble) {
+func (c *Cache) download(ctx context.Context, a Artifact, want digest.Digest) (tree.Tree, *blob.Pack, *trouble) {
 	pause := firstPause
 	for try := 0; ; try++ {
 		t, pack, tr := c.try(ctx, a, want)
@@ -60,7 +61,7 @@ func (c *Cache) download(ctx context.Context, a Artifact, want digest) (tree.Tre
 }
 
 // try downloads once.
-func (c *Cache) try(ctx context.Context, a Artifact, want digest) (tree.Tree, *blob.Pack, *trouble) {
+func (c *Cache) try(ctx context.Context, a Artifact, want digest.Digest) (tree.Tree, *blob.Pack, *trouble) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := time.AfterFunc(c.opts.Stall, func() { cancel(errStalled) })
@@ -80,7 +81,7 @@ func (c *Cache) try(ctx context.Context, a Artifact, want digest) (tree.Tree, *b
 }
 
 // request makes one request. It calls alive whenever the server sent something.
-func (c *Cache) request(ctx context.Context, a Artifact, want digest, alive func()) (tree.Tree, *blob.Pack, *trouble) {
+func (c *Cache) request(ctx context.Context, a Artifact, want digest.Digest, alive func()) (tree.Tree, *blob.Pack, *trouble) {
 	if a.Size > c.opts.MaxDownload {
 		return tree.Tree{}, nil, c.tooLarge()
 	}
@@ -100,7 +101,10 @@ func (c *Cache) request(ctx context.Context, a Artifact, want digest, alive func
 	if err != nil {
 		return tree.Tree{}, nil, &trouble{later, err}
 	}
-	b := &body{from: res.Body, alive: alive, hash: want.hash(), max: c.opts.MaxDownload}
+	b := &body{from: res.Body, alive: alive, hash: want.New(), max: c.opts.MaxDownload}
+	if a.Size > 0 {
+		b.max = min(b.max, a.Size)
+	}
 	t, err := archive.Read(b, pack, c.opts.Archive)
 	if tr := c.verdict(b, pack, a, want, err); tr != nil {
 		pack.Close() //nolint:errcheck,gosec // nothing of it is used
@@ -129,20 +133,25 @@ func (c *Cache) tooLarge() *trouble {
 // verdict says what is wrong with a tarball that was read with the error err.
 // The download is to blame before the content: what an archive of the wrong
 // digest looks like is of no interest.
-func (c *Cache) verdict(b *body, pack *blob.Pack, a Artifact, want digest, err error) *trouble {
-	_, _ = io.Copy(io.Discard, b) // Its error is in b.
+func (c *Cache) verdict(b *body, pack *blob.Pack, a Artifact, want digest.Digest, err error) *trouble {
+	whole := b.drain()
 	c.count(func(s *Stats) { s.Bytes += b.n })
 	switch {
+	case errors.Is(b.err, errTooLarge) && b.max < c.opts.MaxDownload:
+		return &trouble{later, fmt.Errorf("the tarball has more than the %d bytes that its source tells of", b.max)}
 	case errors.Is(b.err, errTooLarge):
 		return c.tooLarge()
 	case b.err != nil:
 		return &trouble{now, fmt.Errorf("the download breaks off: %w", plain(b.err))}
-	case !want.is(b.hash) && b.n < a.Size:
+	case !whole && err != nil: // What the digest is, nobody wants to wait for.
+		return &trouble{hopeless, fmt.Errorf("unpacking: %w", err)}
+	case !want.Is(b.hash) && b.n < a.Size:
 		return &trouble{now, fmt.Errorf("the download breaks off: %w", io.ErrUnexpectedEOF)}
-	case !want.is(b.hash):
-		return &trouble{later, fmt.Errorf("the digest of the tarball is not %s", want.text)}
+	case !want.Is(b.hash):
+		return &trouble{later, fmt.Errorf("the digest of the tarball is not %s", want)}
 	}
-	if disk := flush(pack); disk != nil {
+	// A full disk shows now, or was the reason before.
+	if disk := pack.Seal(); disk != nil {
 		return &trouble{later, disk}
 	}
 	if err != nil {
@@ -151,18 +160,10 @@ func (c *Cache) verdict(b *body, pack *blob.Pack, a Artifact, want digest, err e
 	return nil
 }
 
-// flush writes what the pack has in memory, so that a full disk shows now. It
-// returns the error of the disk if there was one before.
-func flush(p *blob.Pack) error {
-	if _, err := p.Put(http.NoBody); err != nil {
-		return err
-	}
-	if p.Size() == 0 {
-		return nil
-	}
-	_, err := p.ReadAt(make([]byte, 1), 0)
-	return err
-}
+// maxDrain is how many bytes are read, after what was asked for, to know what
+// the digest would have been: enough for an archive that is wrong in its middle,
+// and not for one that does not end.
+const maxDrain = 16 << 20
 
 // body counts and hashes what comes over the wire, and remembers why it ended.
 type body struct {
@@ -171,8 +172,15 @@ type body struct {
 	hash  hash.Hash
 	max   int64
 
-	n   int64
-	err error // but for io.EOF
+	n     int64
+	ended bool
+	err   error // but for io.EOF
+}
+
+// drain reads what is left, within reason, and reports whether that was all.
+func (b *body) drain() bool {
+	_, _ = io.CopyN(io.Discard, b, maxDrain) // its error is in b
+	return b.ended
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -188,7 +196,8 @@ func (b *body) Read(p []byte) (int, error) {
 		b.err = errTooLarge
 		return 0, b.err
 	}
-	if err != nil && err != io.EOF {
+	b.ended = err == io.EOF
+	if err != nil && !b.ended {
 		b.err = err
 	}
 	return n, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/archive"
+	"github.com/weir-dev/weir/internal/digest"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/tree"
 )
@@ -102,7 +103,7 @@ func (s *Source) Close() { s.close() }
 // [fail.Wait]: with Options.Wait, or with no time of their own when the very
 // same artifact cannot do better next time.
 func (c *Cache) Get(ctx context.Context, a Artifact) (*Source, error) {
-	want, err := parse(a.Digest)
+	want, err := digest.Parse(a.Digest)
 	if err != nil {
 		return nil, c.failed(a, &trouble{hopeless, err})
 	}

@@ -212,6 +212,19 @@ func TestFaults(t *testing.T) {
 			handlers: []http.HandlerFunc{drips(good)}, requests: 1, opts: fetch.Options{MaxDownload: 1000},
 			artifact: fetch.Artifact{URL: address, Digest: digestOf(good)}, want: "more than 1000 bytes", interval: true,
 		},
+		"more than its size": {
+			handlers: []http.HandlerFunc{endless(good)}, requests: 1,
+			artifact: fetch.Artifact{URL: address, Digest: digestOf(good), Size: int64(len(good))},
+			want:     fmt.Sprintf("more than the %d bytes that its source tells of", len(good)),
+		},
+		"an archive without end": {
+			handlers: []http.HandlerFunc{endless(good[:len(good)/2])}, requests: 1,
+			artifact: fetch.Artifact{URL: address, Digest: digestOf(good)}, want: "unpacking: ", interval: true,
+		},
+		"a download without end": {
+			handlers: []http.HandlerFunc{endless(good)}, requests: 1,
+			artifact: fetch.Artifact{URL: address, Digest: digestOf(good)}, want: "unpacking: ", interval: true,
+		},
 		"redirects to itself": {
 			handlers: []http.HandlerFunc{redirects(func(*http.Request) string { return "/b" }), sends(good)}, requests: 2,
 		},
@@ -229,7 +242,7 @@ func TestFaults(t *testing.T) {
 			handlers: []http.HandlerFunc{redirects(func(*http.Request) string { return address }), sends(good)}, requests: 1,
 			artifact: fetch.Artifact{URL: "https://source.example/a", Digest: digestOf(good)}, want: "redirect refused: from https to http",
 		},
-		"no digest":     {artifact: fetch.Artifact{URL: address}, want: "the source gives no digest", interval: true},
+		"no digest":     {artifact: fetch.Artifact{URL: address}, want: "there is no digest", interval: true},
 		"half a digest": {artifact: fetch.Artifact{URL: address, Digest: "sha256:abc"}, want: "want 64 hexadecimal digits", interval: true},
 		"blake3":        {artifact: fetch.Artifact{URL: address, Digest: "blake3:abc"}, want: `algorithm "blake3" is not supported`, interval: true},
 		"no URL":        {artifact: fetch.Artifact{Digest: digestOf(good)}, want: "not an http or https URL", interval: true},
@@ -265,6 +278,16 @@ func TestFaults(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// endless sends the data and then zeros as long as anybody reads them.
+func endless(data []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		_, err := w.Write(data)
+		for zeros := make([]byte, 64<<10); err == nil; {
+			_, err = w.Write(zeros)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 	progressing          = "Progressing"
 	progressingWithRetry = "ProgressingWithRetry"
 	failed               = "ReconciliationFailed"
+	disabled             = "ReconciliationDisabled"
 )
 
 const (
@@ -79,10 +80,10 @@ func decide(err error, f facts) ending {
 	case class == fail.Wait:
 		e.after = cmp.Or(after, f.interval)
 	case class == fail.Stall:
-		e.stalled = true
+		e.stalled, e.after = true, after
 		if f.deleting {
 			// There will be no other spec.
-			e.after = f.interval
+			e.after = cmp.Or(after, f.interval)
 		}
 	case isConflict(err) && f.conflicts < maxConflicts:
 		return ending{unfinished: true, after: pause}
@@ -122,6 +123,18 @@ func announce(was []metav1.Condition, generation int64, message string, requeste
 	s.set(ready, metav1.ConditionUnknown, progressing)
 	s.when(true, reconciling, progressing)
 	s.when(false, stalled, "")
+	return s.sorted()
+}
+
+// suspend returns the conditions of an object that is left alone. What is known
+// of it from before still holds; of one that was never worked on nothing does,
+// and who waits for it is told why.
+func suspend(was []metav1.Condition, generation int64) []metav1.Condition {
+	if meta.FindStatusCondition(was, ready) != nil {
+		return was
+	}
+	s := newSetter(was, generation, "reconciliation is disabled")
+	s.set(ready, metav1.ConditionUnknown, disabled)
 	return s.sorted()
 }
 

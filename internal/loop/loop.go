@@ -59,13 +59,20 @@ type Kind[T Object] struct {
 	Steps func(T, *Pass) []step.Step
 	// Finalize returns the work before the object goes; nil means none.
 	Finalize func(T, *Pass) []step.Step
+	// Actions are the [Event.Action] of events about failures, by the name of the
+	// step or else by the reason. Those of others and of success have the usual
+	// one.
+	Actions map[string]string
 }
 
 // Event is something that users may want to be told.
 type Event struct {
 	// Warning tells trouble from good news.
 	Warning bool
-	Reason  string
+	// Trace is for those who look at the object; it is no news for those who
+	// are alerted.
+	Trace  bool
+	Reason string
 	// Message is that of a condition and as long as one: whoever sends it
 	// shortens it to what fits.
 	Message string
@@ -77,7 +84,7 @@ type Event struct {
 	Metadata map[string]string
 }
 
-// Events takes events about objects. It must not block.
+// Events takes events about objects, and logs them. It must not block.
 type Events interface {
 	Record(about client.Object, e Event)
 }
@@ -101,7 +108,8 @@ type Loop[T Object] struct {
 	Observe func(name string, took time.Duration, err error)
 
 	mu        sync.Mutex
-	conflicts map[types.NamespacedName]int // passes in a row that ended in one
+	conflicts map[types.NamespacedName]int       // passes in a row that ended in one
+	finalized map[types.NamespacedName]types.UID // until they are seen to be gone
 }
 
 var _ reconcile.Reconciler = (*Loop[Object])(nil)
@@ -112,6 +120,7 @@ func (l *Loop[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	obj := l.Kind.New()
 	if err := l.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		l.conflicted(req.NamespacedName, false)
+		l.setFinalized(req.NamespacedName, "")
 		if client.IgnoreNotFound(err) == nil {
 			return reconcile.Result{}, nil
 		}
@@ -121,7 +130,7 @@ func (l *Loop[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	mine := controllerutil.ContainsFinalizer(obj, l.Kind.Finalizer)
+	mine := controllerutil.ContainsFinalizer(obj, l.Kind.Finalizer) && !l.isFinalized(obj)
 	switch {
 	case r.deleting() && mine:
 		return r.finalize(ctx)
@@ -136,6 +145,27 @@ func (l *Loop[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 	}
 	return r.end(ctx, r.work(ctx, l.Kind.Steps))
+}
+
+// setFinalized notes that an object may go. What was removed with it wakes it,
+// maybe before a cache knows that it has no finalizer any more.
+func (l *Loop[T]) setFinalized(name types.NamespacedName, uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if uid == "" {
+		delete(l.finalized, name)
+		return
+	}
+	if l.finalized == nil {
+		l.finalized = map[types.NamespacedName]types.UID{}
+	}
+	l.finalized[name] = uid
+}
+
+func (l *Loop[T]) isFinalized(obj T) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.finalized[client.ObjectKeyFromObject(obj)] == obj.GetUID() && obj.GetUID() != ""
 }
 
 // inARow returns how many passes ended in a conflict one after the other.

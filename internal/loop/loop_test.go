@@ -38,10 +38,12 @@ type cluster struct {
 
 	steps    func(*generator, *loop.Pass) error
 	finalize func(*generator, *loop.Pass) error
-	before   func() // the next write of a status
-	status   int    // writes
+	before   func()     // the next write of a status
+	stale    *generator // what is read, if set
+	status   int        // writes
 	meta     int
 	events   []string
+	last     loop.Event
 }
 
 func (c *cluster) Record(about client.Object, e loop.Event) {
@@ -49,6 +51,7 @@ func (c *cluster) Record(about client.Object, e loop.Event) {
 	if e.Warning {
 		kind = "Warning"
 	}
+	c.last = e
 	c.events = append(c.events, fmt.Sprintf("%s %s %s: %s", about.GetName(), kind, e.Reason, e.Message))
 }
 
@@ -74,6 +77,13 @@ func newCluster(t *testing.T, g *generator) *cluster {
 	c := &cluster{}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(g).WithStatusSubresource(&generator{}).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if g, ok := obj.(*generator); ok && c.stale != nil {
+					c.stale.DeepCopyInto(g)
+					return nil
+				}
+				return w.Get(ctx, key, obj, opts...)
+			},
 			Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 				c.meta++
 				return w.Patch(ctx, obj, p, opts...)
@@ -111,6 +121,7 @@ func newCluster(t *testing.T, g *generator) *cluster {
 			Suspended: (*generator).IsDisabled,
 			Steps:     list("build", &c.steps),
 			Finalize:  list("remove", &c.finalize),
+			Actions:   map[string]string{"build": "Build"},
 		},
 	}
 	return c
@@ -543,6 +554,25 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
+// An object that was never worked on says why it is not, once, and never that it
+// is ready.
+func TestSuspendedFromTheFirst(t *testing.T) {
+	cl := newCluster(t, newGenerator(func(g *generator) {
+		g.Annotations = map[string]string{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled}
+	}))
+	for range 2 {
+		if _, err := cl.reconcile(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := conditions{condition("Ready", metav1.ConditionUnknown, v1beta1.ReasonReconciliationDisabled, "reconciliation is disabled", generation)}
+	if diff := cmp.Diff(texts(want), texts(cl.get(t).Status.Conditions)); diff != "" || cl.status != 1 {
+		t.Errorf("%d writes (-want +got):\n%s", cl.status, diff)
+	}
+}
+
+// R110: the next pass is at the object's interval, spread, whether or not there
+// was anything to do.
 func TestInterval(t *testing.T) {
 	for name, c := range map[string]struct {
 		every  string
@@ -560,8 +590,11 @@ func TestInterval(t *testing.T) {
 				g.Annotations = map[string]string{v1beta1.AnnotationReconcileEvery: c.every}
 			}))
 			cl.loop.Jitter = c.jitter
-			if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
-				t.Errorf("got %v, %v", got, err)
+			for _, end := range []error{nil, step.Done} {
+				cl.steps = func(*generator, *loop.Pass) error { return end }
+				if got, err := cl.reconcile(t); err != nil || got.RequeueAfter != c.want {
+					t.Errorf("after %v: got %v, %v", end, got, err)
+				}
 			}
 		})
 	}
@@ -571,5 +604,69 @@ func TestGone(t *testing.T) {
 	cl := newCluster(t, newGenerator(func(g *generator) { g.Name = "another" }))
 	if got, err := cl.reconcile(t); err != nil || !got.IsZero() {
 		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// The event about the end of a pass says what was being done when it failed,
+// and what the steps know for machines.
+func TestEventHasActionAndMetadata(t *testing.T) {
+	c := newCluster(t, newGenerator())
+	failed := errors.New("broken")
+	c.steps = func(_ *generator, p *loop.Pass) error {
+		p.Metadata = map[string]string{"revision": "1"}
+		return failed
+	}
+	if _, err := c.reconcile(t); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	if c.last.Action != "Build" || c.last.Metadata["revision"] != "1" {
+		t.Errorf("the event of a failure is %+v", c.last)
+	}
+	failed = nil
+	if _, err := c.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if c.last.Action != "" || c.last.Metadata["revision"] != "1" {
+		t.Errorf("the event of success is %+v", c.last)
+	}
+}
+
+// An object may be stalled by what others put right without a word: it is
+// looked at again, but not announced as being worked on.
+func TestStalledForAWhile(t *testing.T) {
+	c := newCluster(t, newGenerator())
+	c.steps = func(*generator, *loop.Pass) error {
+		return &fail.Error{Reason: "Denied", Class: fail.Stall, After: time.Minute, Err: errors.New("not yet")}
+	}
+	for range 2 {
+		result, err := c.reconcile(t)
+		if err != nil || result.RequeueAfter != time.Minute {
+			t.Errorf("result %+v, %v", result, err)
+		}
+	}
+	if c.status != 1 || len(c.events) != 1 {
+		t.Errorf("%d writes and the events %q, want one of each", c.status, c.events)
+	}
+}
+
+// That all is well alerts those who were alerted, and nobody else.
+func TestSuccessIsNewsAfterFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		was   conditions
+		trace bool
+	}{"new": {fresh, true}, "interrupted": {interrupted, true}, "older": {older, true}, "retried": {retried, false}, "waiting": {waiting, false}, "stalled": {stalled, false}} {
+		t.Run(name, func(t *testing.T) {
+			cl := newCluster(t, newGenerator(func(g *generator) { g.Status.Conditions = c.was }))
+			if _, err := cl.reconcile(t); err != nil {
+				t.Fatal(err)
+			}
+			if len(cl.events) != 1 || cl.last.Trace != c.trace {
+				t.Errorf("the events are %q, the last %+v", cl.events, cl.last)
+			}
+			cl.steps = func(*generator, *loop.Pass) error { return errors.New("broken") }
+			if _, err := cl.reconcile(t); err == nil || cl.last.Trace {
+				t.Errorf("a failure is told as %+v", cl.last)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Pass struct {
 	Settled bool
 	// Requested reports whether somebody asked for this pass.
 	Requested bool
+	// Metadata go with the event about the end of the pass. Steps may set it.
+	Metadata map[string]string
 
 	begun   bool
 	begin   func(ctx context.Context, message string) error
@@ -97,6 +100,7 @@ func (r *run[T]) begin(ctx context.Context, message string) error {
 // touches nothing else. What resumes the object also wakes it.
 func (r *run[T]) suspended(ctx context.Context) (reconcile.Result, error) {
 	r.acknowledge()
+	r.obj.SetConditions(suspend(r.was, r.obj.GetGeneration()))
 	err := r.writeStatus(ctx, true)
 	return r.queue(ctx, ending{}, err)
 }
@@ -113,6 +117,9 @@ func (r *run[T]) finalize(ctx context.Context) (reconcile.Result, error) {
 		return r.end(ctx, err)
 	}
 	err := r.setFinalizer(ctx, false)
+	if err == nil {
+		r.setFinalized(client.ObjectKeyFromObject(r.obj), r.obj.GetUID())
+	}
 	return r.queue(ctx, ending{}, err)
 }
 
@@ -170,7 +177,9 @@ func (r *run[T]) success() string {
 	}
 }
 
-// tell records an event when the end is news, and logs it.
+// tell records an event when the end is news, and logs what is none: events are
+// logged by who takes them. That all is well is news for alerts only after
+// something was wrong.
 func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	logger := log.FromContext(ctx)
 	news := r.pass.begun || !r.pass.Settled
@@ -178,8 +187,9 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 	case e.unfinished:
 		logger.V(1).Info("the pass will be made again", "cause", err.Error())
 		return
+	case err == nil && news:
 	case err == nil:
-		logger.Info(e.message)
+		logger.V(1).Info(e.message)
 	default:
 		if e.err == nil { // The queue logs what it gets.
 			logger.Info("not reconciled", "reason", e.reason, "stalled", e.stalled, "cause", named(err).Error())
@@ -187,8 +197,20 @@ func (r *run[T]) tell(ctx context.Context, e ending, err error) {
 		news = !r.hadFailed(e)
 	}
 	if news && r.Events != nil {
-		r.Events.Record(r.obj, Event{Warning: err != nil, Reason: e.reason, Message: bounded(e.message)})
+		r.Events.Record(r.obj, Event{
+			Warning: err != nil, Trace: err == nil && !meta.IsStatusConditionFalse(r.was, ready), Reason: e.reason, Message: bounded(e.message),
+			Action: r.action(err, e.reason), Metadata: r.pass.Metadata,
+		})
 	}
+}
+
+// action returns what was being done when the error came up.
+func (r *run[T]) action(err error, reason string) string {
+	at, ok := errors.AsType[*step.Error](err)
+	if !ok {
+		return ""
+	}
+	return cmp.Or(r.Kind.Actions[at.Step], r.Kind.Actions[reason])
 }
 
 // hadFailed reports whether the pass before ended like this one.

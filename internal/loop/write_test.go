@@ -140,7 +140,7 @@ func TestConflictsAreNotSilentForEver(t *testing.T) {
 	}
 }
 
-// A program that ends in the middle of its work leaves a state that the next
+// W10: a program that ends in the middle of its work leaves a state that the next
 // one takes up: never a claim that all is well (O1).
 func TestInterruptedWorkIsPickedUp(t *testing.T) {
 	cl := newCluster(t, newGenerator(func(g *generator) { g.Status.Conditions = older }))
@@ -283,6 +283,39 @@ func TestFinalize(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A cache may show an object that has just been let go: it is not finalized
+// again. Another one of the same name is another one.
+func TestFinalizedOnce(t *testing.T) {
+	now := metav1.Now()
+	cl := newCluster(t, newGenerator(func(g *generator) { g.DeletionTimestamp = &now }))
+	runs := 0
+	cl.finalize = func(*generator, *loop.Pass) error { runs++; return nil }
+	cl.stale = cl.get(t)
+	for range 2 {
+		if _, err := cl.reconcile(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runs != 1 || cl.meta != 1 {
+		t.Errorf("finalized %d times, with %d writes", runs, cl.meta)
+	}
+	cl.stale = nil
+	if _, err := cl.reconcile(t); err != nil { // it is gone
+		t.Fatal(err)
+	}
+	again := newGenerator()
+	again.Finalizers = nil
+	if err := cl.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cl.reconcile(t); err != nil {
+		t.Fatal(err)
+	}
+	if got := cl.get(t).Finalizers; len(got) != 1 {
+		t.Errorf("finalizers %q", got)
 	}
 }
 

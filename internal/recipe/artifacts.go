@@ -37,7 +37,6 @@ func (r *Recipe) Artifacts(sources map[string]tree.Tree) ([]Artifact, []Withheld
 		made, err := r.render(m)
 		if err != nil {
 			out = append(out, r.withhold(m.Dir, err))
-			continue
 		}
 		all = append(all, made...)
 	}
@@ -45,20 +44,23 @@ func (r *Recipe) Artifacts(sources map[string]tree.Tree) ([]Artifact, []Withheld
 	return unique, append(out, collisions...)
 }
 
-// render makes all artifacts of one directory.
+// render makes the artifacts of one directory. Those that cannot be are not
+// among them, and in the error: they do not stop the others.
 func (r *Recipe) render(m expand.Match) ([]Artifact, error) {
 	out := make([]Artifact, 0, len(r.templates))
+	var errs []error
 	for i := range r.templates {
 		a, err := r.templates[i].render(m)
 		if err != nil {
-			return nil, fmt.Errorf("spec.artifacts[%d].%w", i, err)
+			errs = append(errs, fmt.Errorf("spec.artifacts[%d].%w", i, err))
+			continue
 		}
 		if a.Metadata, err = r.metadataFile.render(m); err != nil {
 			return nil, fmt.Errorf("spec.managedNamespaces.metadata.fromSource.path: %w", err)
 		}
 		out = append(out, a)
 	}
-	return out, nil
+	return out, fail.Join(errs...)
 }
 
 func (r *Recipe) withhold(dir string, err error) Withheld {

@@ -56,7 +56,7 @@ func Handler(files Opener) http.Handler {
 		h.Set("Content-Type", "application/gzip")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", caching)
-		h.Set("ETag", `"sha256:`+f.Digest.String()+`"`)
+		h.Set("ETag", `"`+f.Digest+`"`)
 		// Without a time there is no Last-Modified: that of the file tells when
 		// it was put last, not when it changed.
 		http.ServeContent(w, r, "", time.Time{}, f.ReadSeekCloser)

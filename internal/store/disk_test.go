@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/internal/digest"
 	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/internal/store/storetest"
 )
@@ -20,7 +21,12 @@ var app = types.NamespacedName{Namespace: "apps", Name: "app"}
 
 func open(t testing.TB, dir string) *store.Disk {
 	t.Helper()
-	d, err := store.OpenDisk(dir)
+	return openWith(t, dir, store.Options{})
+}
+
+func openWith(t testing.TB, dir string, o store.Options) *store.Disk {
+	t.Helper()
+	d, err := store.OpenDisk(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +39,56 @@ func open(t testing.TB, dir string) *store.Disk {
 }
 
 func TestDisk(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "made")) })
+	for _, a := range []digest.Algorithm{digest.SHA256, digest.SHA384, digest.SHA512} {
+		t.Run(a.String(), func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) store.Store {
+				return openWith(t, filepath.Join(t.TempDir(), "made"), store.Options{Digest: a})
+			})
+		})
+	}
+}
+
+// An artifact that was packed under another algorithm gets a new digest when it
+// is put again, and keeps its file: consumers that hold the old digest get
+// what they ask for.
+func TestAnotherAlgorithm(t *testing.T) {
+	dir := t.TempDir()
+	tr := storetest.Tree(t, map[string]string{"a": "1"})
+	was := storetest.Put(t, open(t, dir), app, tr)
+	before, err := os.Stat(filepath.Join(dir, was.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := openWith(t, dir, store.Options{Digest: digest.SHA512})
+	storetest.Check(t, d, was, tr)
+	is := storetest.Put(t, d, app, tr)
+	if !strings.HasPrefix(is.Digest, "sha512:") || is.Path != was.Path || is.Size != was.Size {
+		t.Errorf("%+v became %+v", was, is)
+	}
+	storetest.Check(t, d, is, tr)
+	after, err := os.Stat(filepath.Join(dir, was.Path))
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file was made again: %v", err)
+	}
+	if v, err := d.Verify(t.Context(), store.Check{}); err != nil || v.Files != 1 || len(v.Corrupt) > 0 {
+		t.Errorf("verified %+v, %v", v, err)
+	}
+	if files := paths(t, dir); len(files) != 2 {
+		t.Errorf("the store has %q", files)
+	}
+	if got := storetest.Put(t, open(t, dir), app, tr); got != was {
+		t.Errorf("back under the first algorithm it is %+v, and was %+v", got, was)
+	}
+}
+
+// A damaged file does not get a digest that makes it a good one.
+func TestAnotherAlgorithmOfADamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	tr := storetest.Tree(t, map[string]string{"a": "1"})
+	was := storetest.Put(t, open(t, dir), app, tr)
+	write(t, filepath.Join(dir, was.Path), strings.Repeat("x", int(was.Size)))
+	d := openWith(t, dir, store.Options{Digest: digest.SHA512})
+	storetest.Check(t, d, storetest.Put(t, d, app, tr), tr)
 }
 
 func write(t *testing.T, name, data string) {

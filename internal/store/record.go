@@ -1,11 +1,17 @@
 package store
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/weir-dev/weir/internal/digest"
+	"github.com/weir-dev/weir/internal/durable"
 )
 
 // A record is a small file beside each tarball that holds the tarball's digest
@@ -14,7 +20,7 @@ import (
 // digest were computed anew. The record is on disk before its tarball has a
 // name: whatever ends the program in between, a tarball without a record, or
 // with another size, is none.
-const recordFormat = "sha256:%s %d\n"
+const recordFormat = "%s %d\n"
 
 // recordOf returns the path of the record of the tarball at file, and
 // tarballOf its inverse for names of files, which is empty for other names.
@@ -32,23 +38,61 @@ func tarballOf(base string) string {
 
 func (a Artifact) record() []byte { return fmt.Appendf(nil, recordFormat, a.Digest, a.Size) }
 
+// is reports whether the digest is of that algorithm.
+func (a Artifact) is(g digest.Algorithm) bool { return strings.HasPrefix(a.Digest, g.String()+":") }
+
 // recorded returns what the record of the tarball at file says. It wraps
 // [fs.ErrNotExist] when there is no whole record.
 func (d *Disk) recorded(file string) (Artifact, error) {
-	data, err := d.root.ReadFile(recordOf(file))
+	data, err := d.dir.Root.ReadFile(recordOf(file))
 	if err != nil {
-		return Artifact{}, cause(err)
+		return Artifact{}, durable.Cause(err)
 	}
 	a := Artifact{Path: file}
-	var digest string
-	_, err = fmt.Sscanf(string(data), recordFormat, &digest, &a.Size)
+	_, err = fmt.Sscanf(string(data), recordFormat, &a.Digest, &a.Size)
 	if err == nil {
-		a.Digest, err = parseDigest(digest)
+		_, err = digest.Parse(a.Digest)
 	}
 	if err != nil || string(a.record()) != string(data) {
 		return Artifact{}, fmt.Errorf("a torn record: %w", fs.ErrNotExist)
 	}
 	return a, nil
+}
+
+func (d *Disk) writeRecord(ctx context.Context, name string, a Artifact) error {
+	return d.dir.Write(ctx, name, func(s *durable.Sink) error {
+		_, err := s.Write(a.record())
+		return err
+	})
+}
+
+// restate gives the artifact a record with a digest of the algorithm of d, if
+// its file is what the present one says; otherwise it wraps [fs.ErrNotExist].
+// Whoever reads meanwhile sees one record or the other.
+func (d *Disk) restate(ctx context.Context, a Artifact) (Artifact, error) {
+	f, err := d.open(a.Path)
+	if err != nil {
+		return Artifact{}, err
+	}
+	defer func() { _ = f.Close() }()
+	h := d.digest.New()
+	ok, err := f.isWhole(ctx, io.TeeReader(f, h), nil)
+	if err != nil {
+		return Artifact{}, err
+	}
+	if !ok {
+		return Artifact{}, fmt.Errorf("not what was recorded: %w", fs.ErrNotExist)
+	}
+	a.Digest = d.digest.Of(h)
+	temp := path.Join(path.Dir(a.Path), ".tmp-"+rand.Text())
+	err = d.writeRecord(ctx, temp, a)
+	if err == nil {
+		err = d.dir.Rename(temp, recordOf(a.Path))
+	}
+	if err != nil {
+		return Artifact{}, errors.Join(err, d.dir.Remove(temp))
+	}
+	return a, d.dir.Sync(path.Dir(a.Path))
 }
 
 // Open implements [Store]. It follows no links.
@@ -65,14 +109,14 @@ func (d *Disk) Open(file string) (*File, error) {
 
 func (d *Disk) open(file string) (*File, error) {
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
-		if at, err := d.root.Lstat(dir); err == nil && !at.IsDir() {
+		if at, err := d.dir.Root.Lstat(dir); err == nil && !at.IsDir() {
 			return nil, fmt.Errorf("%q is no directory: %w", dir, fs.ErrNotExist)
 		}
 	}
 	// Looked at before it is opened, for opening a pipe waits.
-	seen, err := d.root.Lstat(file)
+	seen, err := d.dir.Root.Lstat(file)
 	if err != nil {
-		return nil, cause(err)
+		return nil, durable.Cause(err)
 	}
 	a, err := d.recorded(file)
 	if err != nil {
@@ -81,9 +125,9 @@ func (d *Disk) open(file string) (*File, error) {
 	if !seen.Mode().IsRegular() || seen.Size() != a.Size {
 		return nil, fmt.Errorf("not what was recorded: %w", fs.ErrNotExist)
 	}
-	f, err := d.root.Open(file)
+	f, err := d.dir.Root.Open(file)
 	if err != nil {
-		return nil, cause(err)
+		return nil, durable.Cause(err)
 	}
 	return &File{f, a}, nil
 }

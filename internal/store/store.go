@@ -45,8 +45,8 @@ type Artifact struct {
 	// Path is slash-separated and relative to the store's directory:
 	// externalartifact/NAMESPACE/NAME/CONTENT.tar.gz.
 	Path string
-	// Digest is that of the tarball's bytes, Size their number.
-	Digest blob.Digest
+	// Digest is that of the tarball's bytes, as algorithm:hex, Size their number.
+	Digest string
 	Size   int64
 }
 
@@ -54,6 +54,15 @@ type Artifact struct {
 type File struct {
 	io.ReadSeekCloser
 	Artifact
+}
+
+// Release says that the artifact at path, which may have been put a moment ago,
+// is not going to be published, so that the next sweep need not wait for that.
+// A store that waits for nothing need not have the method Release.
+func Release(s Store, path string) {
+	if r, ok := s.(interface{ Release(path string) }); ok {
+		r.Release(path)
+	}
 }
 
 // Stat returns the artifact at path in s without reading it. It fails as

@@ -32,12 +32,15 @@ type Policy struct {
 	Safe time.Duration
 }
 
-// Swept is what a sweep removed.
+// Swept is what a sweep removed and what it left.
 type Swept struct {
 	// Removed are paths of files, those of a name together.
 	Removed []string
 	// Bytes is the size of them.
 	Bytes int64
+	// Kept is the number of artifacts that stay, KeptBytes their size.
+	Kept      int
+	KeptBytes int64
 }
 
 // Sweep removes what p does not keep, temporary files of crashes, and
@@ -77,8 +80,12 @@ func (d *Disk) sweepName(ctx context.Context, name types.NamespacedName, p Polic
 		d.release(name)
 	}
 	remove := garbage(files, p, held)
+	for _, f := range stay(files, remove) {
+		out.Kept++
+		out.KeptBytes += f.size
+	}
 	for _, f := range remove {
-		if err := d.remove(f.path); err != nil {
+		if err := d.dir.Remove(f.path); err != nil {
 			return err
 		}
 		out.Removed = append(out.Removed, f.path)
@@ -88,11 +95,11 @@ func (d *Disk) sweepName(ctx context.Context, name types.NamespacedName, p Polic
 		return nil
 	}
 	d.release(name)
-	if err := d.remove(dir); err != nil {
+	if err := d.dir.Remove(dir); err != nil {
 		return err
 	}
 	// A namespace with other artifacts is not empty and stays.
-	_ = d.remove(path.Dir(dir))
+	_ = d.dir.Remove(path.Dir(dir))
 	return nil
 }
 
@@ -127,6 +134,21 @@ func ignoreAbsent(err error) error {
 		return nil
 	}
 	return err
+}
+
+// stay returns the tarballs that are not to be removed.
+func stay(files, remove []file) []file {
+	gone := make(map[string]bool, len(remove))
+	for _, f := range remove {
+		gone[f.path] = true
+	}
+	var out []file
+	for _, f := range files {
+		if isTarball(path.Base(f.path)) && !gone[f.path] {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // garbage returns those of the files of one name that p does not keep, the

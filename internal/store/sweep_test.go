@@ -107,7 +107,7 @@ func age(t *testing.T, dir string, by time.Duration) {
 }
 
 // TestLongPass is O2: a pass that takes longer than the retention makes 30
-// artifacts, while sweeps run that know nothing of it, and publishes them.
+// artifacts, while sweeps run that know nothing of it, and publishes them (W11).
 func TestLongPass(t *testing.T) {
 	dir := t.TempDir()
 	d := openAt(t, dir)
@@ -227,7 +227,7 @@ func TestSweepLeaves(t *testing.T) {
 }
 
 func BenchmarkSweep(b *testing.B) {
-	d, err := OpenDisk(b.TempDir())
+	d, err := OpenDisk(b.TempDir(), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -236,11 +236,11 @@ func BenchmarkSweep(b *testing.B) {
 		name := types.NamespacedName{Namespace: "apps", Name: fmt.Sprint("a", i)}
 		file := Path(name, [32]byte{1})
 		refs[file] = true
-		if err := d.root.MkdirAll(dirOf(name), 0o700); err != nil {
+		if err := d.dir.Root.MkdirAll(dirOf(name), 0o700); err != nil {
 			b.Fatal(err)
 		}
 		for _, f := range []string{file, recordOf(file)} {
-			if err := d.root.WriteFile(f, nil, 0o600); err != nil {
+			if err := d.dir.Root.WriteFile(f, nil, 0o600); err != nil {
 				b.Fatal(err)
 			}
 		}

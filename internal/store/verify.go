@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-dev/weir/internal/blob"
+	"github.com/weir-dev/weir/internal/digest"
+	"github.com/weir-dev/weir/internal/durable"
 	"github.com/weir-dev/weir/internal/fail"
 )
 
@@ -81,32 +81,41 @@ func (d *Disk) Verify(ctx context.Context, c Check) (Verified, error) {
 	return out, fail.Join(errs...)
 }
 
+// Examine verifies the one artifact at path, at once, and removes it if it is
+// damaged. It reports whether it is what was recorded, or gone.
+func (d *Disk) Examine(ctx context.Context, path string) (ok bool, err error) {
+	if _, err := nameOf(path); err != nil {
+		return false, err
+	}
+	return d.verify(ctx, path, nil)
+}
+
 // verify reports whether the tarball at file is what was recorded, and removes
 // it if not. It is so too when it is gone by now, or when nobody can tell.
 func (d *Disk) verify(ctx context.Context, file string, p *pace) (bool, error) {
-	seen, err := d.root.Lstat(file)
+	seen, err := d.dir.Root.Lstat(file)
 	if err != nil {
-		return true, ignoreAbsent(cause(err))
+		return true, ignoreAbsent(durable.Cause(err))
 	}
 	if !seen.Mode().IsRegular() {
 		return d.discardIf(ctx, file, seen)
 	}
-	f, err := d.root.Open(file)
+	f, err := d.dir.Root.Open(file)
 	if err != nil {
-		return true, ignoreAbsent(cause(err))
+		return true, ignoreAbsent(durable.Cause(err))
 	}
 	// Open until the end: its number cannot go to another file meanwhile.
 	defer func() { _ = f.Close() }()
 	if seen, err = f.Stat(); err != nil {
-		return true, cause(err)
+		return true, durable.Cause(err)
 	}
 	a, err := d.recorded(file)
 	if err != nil && !isAbsent(err) {
 		return true, err
 	}
 	if err == nil {
-		got, err := digestOf(ctx, f, p)
-		if ctx.Err() != nil || err == nil && got == a.Digest {
+		ok, err := a.isWhole(ctx, f, p)
+		if ctx.Err() != nil || err == nil && ok {
 			return true, nil
 		}
 	}
@@ -125,32 +134,36 @@ func (d *Disk) discardIf(ctx context.Context, file string, seen fs.FileInfo) (ok
 		return true, err
 	}
 	defer unlock()
-	if at, err := d.root.Lstat(file); err != nil || !os.SameFile(at, seen) {
-		return true, ignoreAbsent(cause(err))
+	if at, err := d.dir.Root.Lstat(file); err != nil || !os.SameFile(at, seen) {
+		return true, ignoreAbsent(durable.Cause(err))
 	}
 	return false, d.discard(file)
 }
 
-// digestOf reads f to its end at the pace p.
-func digestOf(ctx context.Context, f io.Reader, p *pace) (digest blob.Digest, err error) {
-	if err := p.wait(ctx, opening); err != nil {
-		return digest, err
+// isWhole reads f to its end, at the pace p unless that is nil, and reports
+// whether it is what a says.
+func (a Artifact) isWhole(ctx context.Context, f io.Reader, p *pace) (bool, error) {
+	want, err := digest.Parse(a.Digest)
+	if err != nil {
+		return false, err
 	}
-	h := sha256.New()
+	if err := p.wait(ctx, opening); err != nil {
+		return false, err
+	}
+	h := want.New()
 	chunk := make([]byte, 128<<10)
 	for {
 		n, err := f.Read(chunk)
 		h.Write(chunk[:n])
-		p.total += int64(n)
+		p.count(n)
 		if err := p.wait(ctx, n); err != nil {
-			return digest, err
+			return false, err
 		}
 		if errors.Is(err, io.EOF) {
-			h.Sum(digest[:0])
-			return digest, nil
+			return want.Is(h), nil
 		}
 		if err != nil {
-			return digest, err
+			return false, err
 		}
 	}
 }
@@ -158,7 +171,7 @@ func digestOf(ctx context.Context, f io.Reader, p *pace) (digest blob.Digest, er
 // opening is what opening a file costs in bytes that could be read instead.
 const opening = 64 << 10
 
-// pace slows a reader down to a rate in bytes per second.
+// pace slows a reader down to a rate in bytes per second. Nil does not.
 type pace struct {
 	rate int64
 	// total is the number of bytes read, due when that many are allowed.
@@ -166,8 +179,17 @@ type pace struct {
 	due   time.Time
 }
 
+func (p *pace) count(n int) {
+	if p != nil {
+		p.total += int64(n)
+	}
+}
+
 // wait returns when n more bytes may have been read, or ctx has ended.
 func (p *pace) wait(ctx context.Context, n int) error {
+	if p == nil {
+		return context.Cause(ctx)
+	}
 	now := time.Now()
 	if p.due.Before(now) {
 		p.due = now

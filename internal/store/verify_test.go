@@ -64,7 +64,7 @@ func TestVerify(t *testing.T) {
 	verify(Verified{Files: 5, Bytes: size})
 }
 
-// TestVerifyPaces reads 1 MiB at 64 KiB a second, and is stopped once.
+// TestVerifyPaces reads 1 MiB at 64 KiB a second, and is stopped once (W6).
 func TestVerifyPaces(t *testing.T) {
 	dir := t.TempDir()
 	d := openAt(t, dir)

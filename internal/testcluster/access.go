@@ -37,13 +37,22 @@ func (c *Cluster) User(t testing.TB, name string, groups ...string) *rest.Config
 // created when it is missing. Its token is good for a day.
 func (c *Cluster) ServiceAccount(t testing.TB, namespace, name string) *rest.Config {
 	t.Helper()
-	token, err := c.token(t.Context(), namespace, name)
+	config, err := c.Account(t.Context(), namespace, name)
 	if err != nil {
-		t.Fatalf("getting a token of ServiceAccount %s/%s: %v", namespace, name, err)
+		t.Fatal(err)
+	}
+	return config
+}
+
+// Account is [Cluster.ServiceAccount] for those who are no test.
+func (c *Cluster) Account(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	token, err := c.token(ctx, namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("getting a token of ServiceAccount %s/%s: %w", namespace, name, err)
 	}
 	config := c.anonymous()
 	config.BearerToken = token
-	return config
+	return config, nil
 }
 
 // Kubeconfig writes the configuration to a file that lasts as long as the test
@@ -51,7 +60,7 @@ func (c *Cluster) ServiceAccount(t testing.TB, namespace, name string) *rest.Con
 func (c *Cluster) Kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := writeKubeconfig(path, config); err != nil {
+	if err := WriteKubeconfig(path, config); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -121,7 +130,8 @@ func (c *Cluster) anonymous() *rest.Config {
 	return &rest.Config{Host: c.url(), TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem}, QPS: -1}
 }
 
-func writeKubeconfig(path string, config *rest.Config) error {
+// WriteKubeconfig is [Cluster.Kubeconfig] for those who are no test.
+func WriteKubeconfig(path string, config *rest.Config) error {
 	const name = "testcluster"
 	file := api.NewConfig()
 	file.CurrentContext = name

@@ -51,6 +51,13 @@ func (s *Shared) Cluster(t testing.TB) *Cluster {
 
 var errNotBuilt = errors.New("the control plane is not built (run `make controlplane`)")
 
+// Built returns an error when one of the programs that a cluster runs is
+// missing.
+func Built() error {
+	_, err := programs()
+	return err
+}
+
 // programs returns the absolute path of the directory that holds the cluster's
 // programs, or an error that wraps errNotBuilt when one of them is missing.
 func programs() (string, error) {

@@ -102,6 +102,9 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.core, err = corev1.NewForConfig(c.admin); err != nil {
 		return err
 	}
+	if err := WriteKubeconfig(c.dir.path(adminFile), c.admin); err != nil {
+		return err
+	}
 	for _, start := range []func(context.Context) error{c.startEtcd, c.startServer, c.startControllers} {
 		if err := start(ctx); err != nil {
 			return err
@@ -191,7 +194,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeKubeconfig(c.dir.path("controllers.kubeconfig"), config); err != nil {
+	if err := WriteKubeconfig(c.dir.path("controllers.kubeconfig"), config); err != nil {
 		return err
 	}
 	p, err := c.run("kube-controller-manager",

@@ -6,6 +6,7 @@ package values
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,10 +55,30 @@ func JSON(data []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sigsyaml.YAMLToJSON(text)
+		raw, err := sigsyaml.YAMLToJSON(text)
+		if err != nil {
+			return nil, err
+		}
+		return legible(raw)
 	default:
 		return nil, fmt.Errorf("want one document, have %d", len(docs))
 	}
+}
+
+// legible returns JSON in which <, > and & stand for themselves: it is for
+// objects and people, and no web page.
+func legible(raw []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
 // documents returns the mappings of a stream, expanded, without empty ones.

@@ -26,6 +26,7 @@ func TestJSON(t *testing.T) {
 		"a scalar":          {"text\n", "", "document 1 is a scalar"},
 		"a mapping as key":  {"{a: b}: c\n", "", "a key is a mapping"},
 		"a bad merge key":   {"a: {<<: 1}\n", "", "the merge key << wants a mapping"},
+		"signs":             {"a: '<b> && \\u003c'\n", `{"a":"<b> && \\u003c"}`, ""},
 		"anchors":           {"a: &x {k: v}\nb: *x\n", `{"a":{"k":"v"},"b":{"k":"v"}}`, ""},
 		"a tab":             {"a:\n\t- b\n", "", "document 1: yaml: line 2"},
 		"a byte order mark": {"\ufeffa: 1\n", `{"a":1}`, ""},

@@ -30,6 +30,18 @@
 //		(re)starts weir-controller with more flags, ends it by SIGTERM, or by
 //		SIGKILL; after the script it runs as before
 //
+// The scripts in testdata/flux have Flux's own controllers on both sides of
+// Weir, the repository's examples in $EXAMPLES, and these:
+//
+//	push KIND NS/NAME DIR
+//		pushes DIR to where a GitRepository, OCIRepository, Bucket or
+//		HelmRepository has it from, as its whole content, makes the source when
+//		it is missing, and waits until source-controller has fetched it
+//	flux start CONTROLLER [FLAG…]
+//	flux stop|kill|wipe CONTROLLER
+//		does to source-controller or kustomize-controller what the command
+//		controller does to Weir's; wipe empties its disk
+//
 // WEIR_E2E_RACE=1 builds weir-controller with the race detector.
 //
 // The package is larger than others because it is a program of its own, with a
@@ -74,6 +86,8 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	all := scripts(t)
 	s := newStage(t)
+	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })
 	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
+	t.Run("rights", func(t *testing.T) { s.rights(t, audit) })
 }

@@ -97,6 +97,7 @@ func (s *stage) explain(prefix string) string {
 	}
 	fmt.Fprintf(&out, "[log of weir-controller about %s]\n%s\n", prefix, tail(about, 40))
 	fmt.Fprintf(&out, "[end of the log of weir-controller]\n%s\n", tail(lines, 10))
+	out.WriteString(s.flux.explain(prefix))
 	fmt.Fprintf(&out, "[events]\n")
 	var events v1.EventList
 	if err := s.client.List(context.Background(), &events); err != nil {
@@ -141,6 +142,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"controller": (*script).control,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,
+		"push":       (*script).push,
+		"flux":       (*script).controlFlux,
 	} {
 		cmds[name] = func(ts *testscript.TestScript, neg bool, args []string) {
 			err := run(ts.Value(scriptKey{}).(*script), call{args, ts.MkAbs})

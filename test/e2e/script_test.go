@@ -62,7 +62,7 @@ func prefixOf(name string) string {
 	return prefix
 }
 
-// alone reports whether a script must be played alone: it restarts the
+// alone reports whether a script must be played alone: it restarts a
 // controller or counts all that it writes.
 func alone(t *testing.T, file string) bool {
 	t.Helper()
@@ -74,7 +74,7 @@ func alone(t *testing.T, file string) bool {
 		words := strings.Fields(strings.TrimLeft(line, "! \t"))
 		switch {
 		case len(words) == 0:
-		case words[0] == "controller":
+		case words[0] == "controller" || words[0] == "flux":
 			return true
 		case words[0] == "writes" && slices.Contains(words, "-max") && !slices.Contains(words, "-ns"):
 			return true

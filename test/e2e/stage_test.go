@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,6 +34,7 @@ type stage struct {
 	client     client.Client
 	controller *controller
 	sources    *sources
+	flux       *flux // nil: there is none
 	// env is what every program of a script has in its environment.
 	env map[string]string
 }
@@ -149,7 +151,7 @@ func (s *stage) sweep(t *testing.T, prefix string) {
 func (s *stage) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clearTimeout)
 	defer cancel()
-	if err := s.controller.restore(ctx); err != nil {
+	if err := errors.Join(s.controller.restore(ctx), s.flux.restore(ctx)); err != nil {
 		return err
 	}
 	err := await(ctx, func() error {

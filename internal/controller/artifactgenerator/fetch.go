@@ -6,12 +6,9 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
-	"github.com/weir-dev/weir/internal/controller/external"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/fetch"
@@ -38,7 +35,7 @@ func (r *run) fetch(ctx context.Context) error {
 	}
 	_ = group.Wait()
 	if err := fail.Join(errs...); err != nil {
-		return fail.Join(err, r.disclaim(ctx))
+		return err
 	}
 	r.sources = make(map[string]build.Source, len(aliases))
 	for i, alias := range aliases {
@@ -64,29 +61,4 @@ func named(alias string, err error) error {
 	}
 	e.Err = fmt.Errorf("source %q: %w", alias, err)
 	return e
-}
-
-// disclaim makes the ExternalArtifacts say so whose files are gone, now that
-// they cannot be made again.
-func (r *run) disclaim(ctx context.Context) error {
-	gone := r.missing()
-	if len(gone) == 0 {
-		return nil
-	}
-	live, err := r.published(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	now := metav1.Now()
-	for _, e := range gone {
-		o := live[keyOf(e)]
-		if o == nil || o.Status.Artifact == nil || o.Status.Artifact.Path != pathOf(e) {
-			continue
-		}
-		if o = o.DeepCopy(); external.Disclaim(o, now) {
-			errs = append(errs, r.Client.Status().Update(ctx, o, client.FieldOwner(fieldOwner)))
-		}
-	}
-	return fail.Join(errs...)
 }

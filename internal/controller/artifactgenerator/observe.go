@@ -1,18 +1,18 @@
 package artifactgenerator
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"path"
 	"strings"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
-	"github.com/weir-dev/weir/internal/blob"
-	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/chain"
+	"github.com/weir-dev/weir/internal/controller/draft"
+	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/recipe"
@@ -31,36 +31,24 @@ func (r *run) observe(ctx context.Context) error {
 	if err := unsupported(r.generator); err != nil {
 		return err
 	}
-	if err := r.cycle(ctx); err != nil {
+	if err := chain.Check(ctx, r.Client, r.generator); err != nil {
 		return err
 	}
 	if err := r.readSources(ctx); err != nil {
-		return fail.Join(err, r.disclaim(ctx))
+		return err
 	}
 	r.digest = source.Digest(r.states)
+	if len(r.states) == 1 {
+		for _, s := range r.states {
+			r.pass.Metadata = report.Origin(cmp.Or(s.OriginRevision, s.Revision))
+		}
+	}
 	same, err := r.unchanged(ctx)
 	if err != nil {
 		return err
 	}
 	if same {
 		return step.Done
-	}
-	return nil
-}
-
-// unsupported refuses what needs an authorisation that is not there yet.
-func unsupported(g *v1beta1.ArtifactGenerator) error {
-	switch {
-	case g.Spec.ManagedNamespaces != nil:
-		return fail.Stalled(v1beta1.ReasonValidationFailed, "spec.managedNamespaces: not supported yet")
-	case g.Spec.ServiceAccountName != "":
-		return fail.Stalled(v1beta1.ReasonValidationFailed, "spec.serviceAccountName: not supported yet")
-	}
-	for i, a := range g.Spec.Artifacts {
-		if a.Namespace != "" && a.Namespace != g.Namespace {
-			return fail.Stalled(v1beta1.ReasonValidationFailed,
-				"spec.artifacts[%d].namespace: %q: artifacts of other namespaces are not supported yet", i, a.Namespace)
-		}
 	}
 	return nil
 }
@@ -72,9 +60,9 @@ func (r *run) readSources(ctx context.Context) error {
 	var missing []string
 	for _, alias := range r.recipe.Aliases() {
 		ref := source.RefOf(r.recipe.Sources[alias], r.generator.Namespace)
-		state, err := source.Read(ctx, r.Client, ref)
+		state, err := source.Read(ctx, r.Sources, ref)
 		if err != nil {
-			missing = append(missing, fmt.Sprintf("source %q: %v", alias, err))
+			missing = append(missing, fmt.Sprintf("source %q: %v%s", alias, err, r.hope(ctx, ref)))
 			continue
 		}
 		r.states[alias] = state
@@ -87,6 +75,18 @@ func (r *run) readSources(ctx context.Context) error {
 	return e
 }
 
+// hope names the generators that are to make a source which is not there.
+func (r *run) hope(ctx context.Context, ref source.Ref) string {
+	if ref.Kind != v1beta1.SourceExternalArtifact {
+		return ""
+	}
+	makers, err := chain.Makers(ctx, r.Client, ref)
+	if err != nil || len(makers) == 0 {
+		return "" // It is only a hint.
+	}
+	return fmt.Sprintf(", which ArtifactGenerator %s is to make", client.ObjectKeyFromObject(makers[0]))
+}
+
 // unchanged reports whether nothing can have changed since the last pass of
 // this process that ended well: not the spec, the sources, the files or the
 // objects.
@@ -96,7 +96,7 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 		r.generator.Status.ObservedSourcesDigest != r.digest {
 		return false, nil
 	}
-	live, err := r.published(ctx)
+	live, err := r.publisher.Published(ctx, r.uid())
 	if err != nil || len(live) != len(last.Versions) {
 		return false, err
 	}
@@ -108,36 +108,32 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 	return len(r.missing()) == 0, nil
 }
 
-// published returns the objects that say they are this generator's.
-func (r *run) published(ctx context.Context) (map[object.Key]*sourcev1.ExternalArtifact, error) {
-	var list sourcev1.ExternalArtifactList
-	if err := r.Client.List(ctx, &list, client.MatchingFields{indexGenerator: string(r.uid())}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing ExternalArtifacts: %w", err)
-	}
-	out := make(map[object.Key]*sourcev1.ExternalArtifact, len(list.Items))
-	for i := range list.Items {
-		o := &list.Items[i]
-		out[external.KeyOf(o.Namespace, o.Name)] = o
-	}
-	return out, nil
-}
-
-// pathOf returns where the file of an entry is in the store.
-func pathOf(e v1beta1.InventoryEntry) string {
-	name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
-	return path.Join(path.Dir(store.Path(name, blob.Digest{})), e.Filename)
-}
-
-// missing returns the entries of the inventory whose files are gone.
-func (r *run) missing() []v1beta1.InventoryEntry {
-	var out []v1beta1.InventoryEntry
+// missing returns where the files of the inventory are that are gone, by key.
+func (r *run) missing() map[object.Key]string {
+	out := map[object.Key]string{}
 	for _, e := range r.generator.Status.Inventory {
 		if !e.IsArtifact() {
 			continue
 		}
-		if _, err := store.Stat(r.Store, pathOf(e)); err != nil {
-			out = append(out, e)
+		if _, err := store.Stat(r.Store, draft.File(e)); err != nil {
+			out[draft.KeyOf(e)] = draft.File(e)
 		}
 	}
 	return out
+}
+
+// honest does a step, and when it fails makes the ExternalArtifacts say so whose
+// files are gone: they cannot be made again now.
+func (r *run) honest(do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := do(ctx)
+		if err == nil || errors.Is(err, step.Done) || ctx.Err() != nil {
+			return err
+		}
+		gone := r.missing()
+		if len(gone) == 0 {
+			return err
+		}
+		return fail.Join(err, r.publisher.Disclaim(ctx, r.uid(), gone))
+	}
 }

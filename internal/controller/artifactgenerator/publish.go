@@ -2,186 +2,107 @@ package artifactgenerator
 
 import (
 	"context"
-	"fmt"
-	"runtime"
+	"slices"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/external"
-	"github.com/weir-dev/weir/internal/fail"
+	"github.com/weir-dev/weir/internal/controller/ledger"
+	"github.com/weir-dev/weir/internal/controller/publish"
+	"github.com/weir-dev/weir/internal/controller/report"
 	"github.com/weir-dev/weir/internal/store"
-	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
-	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
 
-// tellers is how many statuses are written at a time.
-const tellers = 8
-
-// publish stores the artifacts and makes their ExternalArtifacts say so. What
-// fails is left as it was and does not stop the rest.
+// publish has the draft carried out, and puts on record what became of it.
 func (r *run) publish(ctx context.Context) error {
-	before := r.generator.Status.Inventory
-	if r.announced = r.plan.news(before) || len(r.missing()) > 0; r.announced {
+	announced := r.draft.Changes() || len(r.missing()) > 0
+	if announced {
+		if err := r.draft.Fits(); err != nil {
+			return err
+		}
 		// What is about to be created is on record first.
-		r.generator.Status.Inventory = r.plan.ahead(before)
+		r.generator.Status.Inventory = r.draft.Ahead()
 		if err := r.pass.Begin(ctx, "reconciliation in progress"); err != nil {
 			return err
 		}
 	}
-	stored := r.put(ctx, before)
-	live, err := r.published(ctx)
-	if err != nil {
+	var err error
+	if r.outcome, err = r.publisher.Publish(ctx, r.request(r.draft.Publish)); err != nil {
 		return err
 	}
-	result, err := r.objects.Apply(ctx, r.request(live, stored))
-	if result == nil {
-		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: err}
-	}
-	said := r.tell(ctx, stored, live, result)
-	if ctx.Err() != nil {
-		return fmt.Errorf("publishing: %w", context.Cause(ctx))
-	}
-	r.report(said, result)
-	r.generator.Status.Inventory = r.after(before, said, result)
+	repairs := !announced && r.pass.Settled && r.generator.Status.ObservedSourcesDigest == r.digest
+	r.tell(report.Of(r.generator, r.outcome.Changes, repairs))
+	r.generator.Status.Inventory = r.draft.After(r.outcome.Published, r.outcome.Left)
 	r.generator.Status.ObservedSourcesDigest = r.digest
-	r.seen = make(map[object.Key]string, len(said))
-	for k, t := range said {
-		r.seen[k] = t.version
-	}
-	return r.trouble(len(said))
+	r.draft.Fail(r.outcome.Failed)
+	r.count()
+	return nil
 }
 
-// put stores what is to be published and returns it by key. What cannot be
-// stored stays as it was before.
-func (r *run) put(ctx context.Context, before []v1beta1.InventoryEntry) map[object.Key]store.Artifact {
-	made := make([]store.Artifact, len(r.plan.publish))
-	errs := make([]error, len(r.plan.publish))
-	var group errgroup.Group
-	group.SetLimit(4 * runtime.GOMAXPROCS(0))
-	for i, a := range r.plan.publish {
-		group.Go(func() error {
-			made[i], errs[i] = r.Store.Put(ctx, nameOf(a), a.Tree, a.Content)
-			return nil
-		})
-	}
-	_ = group.Wait()
-	has := make(map[object.Key]v1beta1.InventoryEntry, len(before))
-	for _, e := range before {
-		has[keyOf(e)] = e
-	}
-	out := make(map[object.Key]store.Artifact, len(made))
-	var rest []build.Artifact
-	for i, a := range r.plan.publish {
-		k := external.KeyOf(a.Namespace, a.Name)
-		if errs[i] == nil {
-			out[k] = made[i]
-			rest = append(rest, a)
-			continue
-		}
-		r.fails(a.Namespace, a.Name, reasoned(errs[i]))
-		if e, ok := has[k]; ok {
-			r.plan.keep = append(r.plan.keep, e)
+// count tells how many artifacts there were of which kind.
+func (r *run) count() {
+	revised := 0
+	for _, c := range r.outcome.Changes {
+		if c.Revised {
+			revised++
 		}
 	}
-	r.plan.publish = rest
-	return out
+	r.Metrics.Built(client.ObjectKeyFromObject(r.generator), revised, len(r.outcome.Published)-revised, len(r.draft.Failures))
 }
 
-// request is what the object reconciler is asked for.
-func (r *run) request(live map[object.Key]*sourcev1.ExternalArtifact, stored map[object.Key]store.Artifact) reconciler.Request {
-	owner := external.Owner{Namespace: r.generator.Namespace, Name: r.generator.Name}
-	q := reconciler.Request{Owner: reconciler.Owner{ID: string(r.uid())}, Store: r.open(live)}
-	for _, a := range r.plan.publish {
-		k := external.KeyOf(a.Namespace, a.Name)
-		if _, ok := stored[k]; ok {
-			q.Objects = append(q.Objects, reconciler.Object{Manifest: external.Manifest(owner, k, a.Metadata)})
+// request is what the publisher is asked for, for these artifacts of the
+// generator and no others.
+func (r *run) request(artifacts []build.Artifact) publish.Request {
+	q := publish.Request{
+		UID: r.uid(), Owner: external.Owner(client.ObjectKeyFromObject(r.generator)), Artifacts: artifacts,
+	}
+	for _, e := range r.generator.Status.Inventory {
+		if e.IsArtifact() {
+			q.Known = append(q.Known, draft.KeyOf(e))
+		}
+	}
+	if r.draft != nil {
+		for _, e := range r.draft.Keep {
+			q.Keep = append(q.Keep, draft.KeyOf(e))
 		}
 	}
 	return q
 }
 
-// told is what became of one object: its version, and whether its status was
-// written.
-type told struct {
-	version string
-	changed bool
+func (r *run) tell(notes []report.Note) {
+	for _, n := range notes {
+		r.Events.Record(n.About, n.Event)
+	}
 }
 
-// tell writes the statuses of the objects that do not say yet what is stored.
-func (r *run) tell(ctx context.Context, stored map[object.Key]store.Artifact, live map[object.Key]*sourcev1.ExternalArtifact,
-	result *reconciler.Result,
-) map[object.Key]told {
-	outcomes := make(map[object.Key]plan.Outcome, len(result.Outcomes))
-	for _, o := range result.Outcomes {
-		outcomes[o.Key] = o
+// trouble returns all failures as one error. Conflicts alone are no news: the
+// pass is made again.
+func (r *run) trouble() error {
+	failures := r.draft.Failures
+	if len(failures) > 0 && !slices.ContainsFunc(failures, func(f build.Failure) bool { return !apierrors.IsConflict(f.Err) }) {
+		return failures[0].Err
 	}
-	now := metav1.Now()
-	done := make([]told, len(r.plan.publish))
-	errs := make([]*fail.Error, len(r.plan.publish))
-	var group errgroup.Group
-	group.SetLimit(tellers)
-	for i, a := range r.plan.publish {
-		k := external.KeyOf(a.Namespace, a.Name)
-		o := outcomes[k]
-		if errs[i] = failure(o); errs[i] != nil {
-			continue
-		}
-		group.Go(func() error {
-			var err error
-			if done[i], err = r.tellOne(ctx, r.wanted(a, stored[k]), o, live[k], now); err != nil {
-				errs[i] = &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: err}
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	out := make(map[object.Key]told, len(done))
-	for i, a := range r.plan.publish {
-		if errs[i] != nil {
-			r.fails(a.Namespace, a.Name, errs[i])
-			continue
-		}
-		out[external.KeyOf(a.Namespace, a.Name)] = done[i]
-	}
-	return out
+	return r.draft.Err()
 }
 
-// tellOne writes the status of one object, at the version that it has after
-// the outcome, if there is anything to write.
-func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcome, seen *sourcev1.ExternalArtifact, now metav1.Time) (told, error) {
-	var is *sourcev1.ExternalArtifact
-	if !o.Verb.Writes() && seen != nil && seen.ResourceVersion == o.Pre.ResourceVersion {
-		is = seen.DeepCopy()
-	} else {
-		is = &sourcev1.ExternalArtifact{}
-		if err := r.Direct.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, is); err != nil {
-			return told{}, fmt.Errorf("reading %s: %w", o.Key, err)
+// sweep lets the files go whose objects are gone or have others, tells what
+// failed, and remembers what a pass that ended well has seen.
+func (r *run) sweep(context.Context) error {
+	for _, e := range r.draft.Prune {
+		if !r.outcome.Left[draft.KeyOf(e)] {
+			store.Release(r.Store, draft.File(e))
 		}
 	}
-	if !want.Tell(is, now) {
-		return told{version: is.ResourceVersion}, nil
+	r.Swept()
+	if err := r.trouble(); err != nil {
+		return err
 	}
-	// Whole, for a merge patch cannot say null, which an input may be.
-	if err := r.Client.Status().Update(ctx, is, client.FieldOwner(fieldOwner)); err != nil {
-		return told{}, fmt.Errorf("writing the status of %s: %w", o.Key, err)
-	}
-	return told{version: is.ResourceVersion, changed: true}, nil
-}
-
-func (r *run) wanted(a build.Artifact, s store.Artifact) external.Artifact {
-	return external.Artifact{
-		Digest: "sha256:" + s.Digest.String(), Path: s.Path, URL: r.URL(s.Path), Revision: a.Revision,
-		Size: s.Size, OriginRevision: a.OriginRevision, Inputs: a.Inputs,
-	}
-}
-
-func nameOf(a build.Artifact) types.NamespacedName {
-	return types.NamespacedName{Namespace: a.Namespace, Name: a.Name}
+	r.ledger.Mark(r.uid(), ledger.Mark{
+		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,
+	})
+	r.pass.Succeed("reconciliation succeeded, generated %d artifact(s)", len(r.outcome.Published))
+	return nil
 }

@@ -1,9 +1,7 @@
 // Package artifactgenerator reconciles ArtifactGenerators: sources in, stored
-// artifacts and the ExternalArtifacts that stand for them out. What is built of
-// what is decided in package build; this one fetches, stores and publishes.
-//
-// It is larger than a room should be while authorisation and namespaces are
-// still to come: publish.go and outcome.go are to become a room of their own.
+// artifacts and the ExternalArtifacts that stand for them out. It is the list of
+// steps and what wakes it; what is decided and done in a step is decided and
+// done by rooms beside it.
 package artifactgenerator
 
 import (
@@ -16,19 +14,19 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
+	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/ledger"
+	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/source"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/store"
-	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
-// Options are what a [Reconciler] works with. All but Build, Recipe, Jitter and
-// Observe must be set.
+// Options are what a [Reconciler] works with. All up to Swept but Sources must be
+// set.
 type Options struct {
 	// Client reads generators, sources and ExternalArtifacts from a cache that
 	// sees its own writes.
@@ -36,9 +34,12 @@ type Options struct {
 	// Direct reads from the API server; its writes are those to specs of
 	// ExternalArtifacts.
 	Direct client.Client
-	Events loop.Events
-	Fetch  *fetch.Cache
-	Store  store.Store
+	// Sources reads source objects; nil means Client. Reading them from the API
+	// server costs a request a source and a pass, and never sees an old one.
+	Sources client.Reader
+	Events  loop.Events
+	Fetch   *fetch.Cache
+	Store   store.Store
 	// URL returns where consumers find a path of the store.
 	URL func(path string) string
 	// Swept is told that files may have become superfluous. It must not block.
@@ -52,15 +53,32 @@ type Options struct {
 	// Jitter spreads intervals, and Observe sees each step; see [loop.Loop].
 	Jitter  func(time.Duration) time.Duration
 	Observe func(name string, took time.Duration, err error)
+	// Metrics counts; nil means nobody does.
+	Metrics Metrics
 }
+
+// Metrics is told what a [Reconciler] does. Its methods must not block.
+type Metrics interface {
+	// Pass is told how long a pass over a generator took.
+	Pass(generator types.NamespacedName, took time.Duration)
+	// Built is told how many artifacts of a generator got a new revision in a
+	// pass, kept theirs, and failed. A pass in which nothing is new builds none.
+	Built(generator types.NamespacedName, published, unchanged, failing int)
+}
+
+// unmeasured is nobody who counts.
+type unmeasured struct{}
+
+func (unmeasured) Pass(types.NamespacedName, time.Duration)  {}
+func (unmeasured) Built(types.NamespacedName, int, int, int) {}
 
 // Reconciler makes passes over generators, see [New].
 type Reconciler struct {
 	Options
 
-	objects *reconciler.Reconciler
-	ledger  ledger.Ledger
-	loop    loop.Loop[*v1beta1.ArtifactGenerator]
+	publisher *publish.Publisher
+	ledger    *ledger.Ledger
+	loop      loop.Loop[*v1beta1.ArtifactGenerator]
 }
 
 var _ reconcile.Reconciler = (*Reconciler)(nil)
@@ -70,7 +88,14 @@ func New(o Options) *Reconciler {
 	if o.Wait == 0 {
 		o.Wait = fetch.DefaultWait
 	}
-	r := &Reconciler{Options: o, objects: newObjects(o)}
+	if o.Sources == nil {
+		o.Sources = o.Client
+	}
+	if o.Metrics == nil {
+		o.Metrics = unmeasured{}
+	}
+	r := &Reconciler{Options: o, ledger: &ledger.Ledger{}}
+	r.publisher = publish.New(publish.Options{Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger})
 	r.loop = loop.Loop[*v1beta1.ArtifactGenerator]{
 		Kind: loop.Kind[*v1beta1.ArtifactGenerator]{
 			New:       func() *v1beta1.ArtifactGenerator { return &v1beta1.ArtifactGenerator{} },
@@ -80,6 +105,7 @@ func New(o Options) *Reconciler {
 			Suspended: (*v1beta1.ArtifactGenerator).IsDisabled,
 			Steps:     r.steps,
 			Finalize:  r.finalize,
+			Actions:   actions,
 		},
 		Client: o.Client, Live: o.Direct, Events: o.Events, Jitter: o.Jitter, Observe: o.Observe,
 	}
@@ -92,17 +118,28 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	// The sources that a pass has in use are given back when it ends.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	start := time.Now()
+	defer func() { r.Metrics.Pass(req.NamespacedName, time.Since(start)) }()
 	return r.loop.Reconcile(ctx, req)
+}
+
+// actions are what events call the steps, and what failed of artifacts while
+// the step went on with others.
+var actions = map[string]string{
+	"observe": "ResolveSource", "fetch": "FetchSource", "build": "Build", "publish": "Publish", "withdraw": "Prune",
+	v1beta1.ReasonBuildFailed: "Build", v1beta1.ReasonAccessDenied: "Authorise", v1beta1.ReasonPruneFailed: "Prune",
+	v1beta1.ReasonReconciliationFailed: "Publish", v1beta1.ReasonOwnershipConflict: "Publish",
 }
 
 func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
 	run := &run{Reconciler: r, generator: g, pass: p}
 	return []step.Step{
-		step.Of("observe", run.observe), // the spec and the sources; nothing is new: done
-		step.Of("fetch", run.fetch),     // sources into trees
-		step.Of("build", run.build),     // trees into artifacts, and what is to go
-		step.Of("publish", run.publish), // artifacts into the store and into ExternalArtifacts
-		step.Of("sweep", run.sweep),     // remember what was seen, and tell of superfluous files
+		step.Of("observe", run.honest(run.observe)),     // the spec and the sources; nothing is new: done
+		step.Of("fetch", run.honest(run.fetch)),         // sources into trees
+		step.Of("build", run.honest(run.build)),         // trees into artifacts, and a draft of what becomes of them
+		step.Of("authorise", run.honest(run.authorise)), // withhold what may not be published
+		step.Of("publish", run.honest(run.publish)),     // artifacts into the store and into ExternalArtifacts
+		step.Of("sweep", run.honest(run.sweep)),         // let superfluous files go, and sum up
 	}
 }
 
@@ -121,15 +158,13 @@ type run struct {
 	generator *v1beta1.ArtifactGenerator
 	pass      *loop.Pass
 
-	recipe    *recipe.Recipe          // by observe
-	states    map[string]source.State // by observe, by alias
-	digest    string                  // by observe, of the states
-	sources   map[string]build.Source // by fetch, by alias
-	plan      draft                   // by build
-	failures  []build.Failure         // by build and publish
-	announced bool                    // by publish: there is more to do than to repair
-	seen      map[object.Key]string   // by publish: versions
+	recipe  *recipe.Recipe          // by observe
+	states  map[string]source.State // by observe, by alias
+	digest  string                  // by observe, of the states
+	sources map[string]build.Source // by fetch, by alias
+	draft   *draft.Draft            // by build; authorise and publish withhold from it
+	outcome *publish.Outcome        // by publish
 }
 
-// UID is the generator's; it is the owner of what the generator makes.
+// uid is the generator's; it is the owner of what the generator makes.
 func (r *run) uid() types.UID { return r.generator.UID }

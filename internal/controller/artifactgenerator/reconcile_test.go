@@ -28,30 +28,48 @@ func apps(n int) map[string]string {
 	return files
 }
 
-// Every write has a reason: two for an artifact that is new, one for one that
-// changed, two for the status of the generator, and none when nothing changed,
-// not even after a restart.
-func TestWritesAreCounted(t *testing.T) {
+// W1, W3, W6: every write has a reason: two for an artifact that is new, one for
+// one that changed, two for the status of the generator, and none when nothing
+// changed, not even after a restart. A source is downloaded once for all, and
+// stored files are not read.
+func TestRequestsAreCounted(t *testing.T) {
 	t.Parallel()
 	const n = 20
 	w := newWorld(t)
 	w.source("main@1", apps(n))
 	w.start()
-	count := func(what string, most, downloads int64, do func()) {
+	count := func(what string, writes, downloads int64, do func()) {
 		t.Helper()
 		w.quiet()
-		w.traffic.writes.Store(0)
-		w.traffic.downloads.Store(0)
+		w.traffic.reset()
+		w.read.Store(0)
 		do()
 		w.quiet()
-		if got := w.traffic.writes.Load(); got > most {
-			t.Errorf("%s: %d writes, want at most %d", what, got, most)
+		if got := w.traffic.writes.Load(); got != writes {
+			t.Errorf("%s: %d writes, want %d:\n%s", what, got, writes, w.traffic)
 		}
-		if got := w.traffic.downloads.Load(); got > downloads {
-			t.Errorf("%s: %d downloads, want at most %d", what, got, downloads)
+		if got := w.traffic.downloads.Load(); got != downloads {
+			t.Errorf("%s: %d downloads, want %d", what, got, downloads)
+		}
+		if got := w.read.Load(); got != 0 {
+			t.Errorf("%s: %d bytes of stored files were read", what, got)
 		}
 	}
-	count("the first build", 2*n+3, 1, func() { // the finalizer is one
+	changes := func(name string, do func()) func() {
+		return func() {
+			t.Helper()
+			before := w.artifact(name).ResourceVersion
+			do()
+			w.until(func() error {
+				if w.artifact(name).ResourceVersion == before {
+					return errors.New("nothing happens")
+				}
+				return nil
+			})
+		}
+	}
+	const status = 2                                   // that work begins, and how it ends
+	count("the first build", 1+2*n+status, 1, func() { // the finalizer is one
 		w.apply("all", each)
 		w.ready("all", "True")
 	})
@@ -60,16 +78,7 @@ func TestWritesAreCounted(t *testing.T) {
 	}
 	files := apps(n)
 	files["apps/a07/k.yaml"] = "changed"
-	before := w.artifact("a07").Status.Artifact.Digest
-	count("one changed", 3, 1, func() {
-		w.source("main@2", files)
-		w.until(func() error {
-			if w.artifact("a07").Status.Artifact.Digest == before {
-				return errors.New("not rebuilt")
-			}
-			return nil
-		})
-	})
+	count("one changed", 1+status, 1, changes("a07", func() { w.source("main@2", files) }))
 	count("the same content from another commit", 1, 1, func() {
 		files["unrelated"] = "x"
 		w.source("main@3", files)
@@ -83,7 +92,39 @@ func TestWritesAreCounted(t *testing.T) {
 			return nil
 		})
 	})
+	count("a pass with nothing to do", 0, 0, func() { w.annotate("all", v1beta1.AnnotationReconcileEvery, "2h") })
+	count("another generator of the source", 1+2+status, 0, func() {
+		w.apply("one", `
+sources: [{alias: s, kind: GitRepository, name: mono}]
+artifacts: [{name: one, copy: [{from: "@s/apps/a00/**", to: "@artifact/"}]}]`)
+		w.ready("one", "True")
+	})
 	count("a restart", 0, 1, func() { w.start() })
+	count("an edited status", 1, 0, changes("a03", func() {
+		o := w.artifact("a03")
+		o.Status.Artifact.Revision = "x"
+		if err := w.client.Status().Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}))
+	count("a label for all", n+status-1, 0, func() { // nothing is built: how it ends is all there is to say
+		w.apply("all", each+"\ncommonMetadata: {labels: {a: b}}")
+		w.until(func() error {
+			if w.artifact("a19").Labels["a"] != "b" {
+				return errors.New("nothing happens")
+			}
+			return nil
+		})
+	})
+	count("its deletion", n+1, 0, func() { // the finalizer is one
+		w.remove("all")
+		w.until(func() error {
+			if len(w.names()) > 1 {
+				return errors.New("there are artifacts")
+			}
+			return nil
+		})
+	})
 }
 
 // A source that is missing or cannot be downloaded says so, and what was made
@@ -130,7 +171,7 @@ func TestFight(t *testing.T) {
 	w.ready("one", "True")
 	w.apply("two", each)
 	w.until(func() error {
-		if w.events.matching("two OwnershipConflict: ExternalArtifact") == 0 {
+		if len(w.events.matching("two OwnershipConflict: took over")) == 0 {
 			return errors.New("no event of a takeover")
 		}
 		return nil
@@ -179,7 +220,7 @@ func TestPatternThatMatchesNothing(t *testing.T) {
 	})
 }
 
-// Files that are gone are made again, with the same content, and Ready is not
+// W26: files that are gone are made again, with the same content, and Ready is not
 // claimed while they are not there.
 func TestEmptyVolume(t *testing.T) {
 	t.Parallel()
@@ -208,7 +249,7 @@ func TestEmptyVolume(t *testing.T) {
 	}
 }
 
-// An ExternalArtifact whose file is gone says so when it cannot be made again.
+// W28: an ExternalArtifact whose file is gone says so when it cannot be made again.
 func TestFileGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -227,21 +268,12 @@ func TestFileGone(t *testing.T) {
 	}
 	w.start()
 	w.ready("all", "False SourceFetchFailed")
-	isReady := func(want string) {
-		t.Helper()
-		w.until(func() error {
-			if c := w.artifact("a00").Status.Conditions; len(c) != 1 || string(c[0].Status)+" "+c[0].Reason != want {
-				return fmt.Errorf("conditions %+v, want %s", c, want)
-			}
-			return nil
-		})
-	}
-	isReady("False ArtifactMissing")
+	w.condition("a00", "False ArtifactMissing")
 	w.mu.Lock()
 	w.balls = balls
 	w.mu.Unlock()
 	w.ready("all", "True")
-	isReady("True Succeeded")
+	w.condition("a00", "True Succeeded")
 }
 
 // Generators that are made of each other are told so, and do not chase each
@@ -271,7 +303,7 @@ artifacts: [{name: %s, copy: [{from: "@s/", to: "@artifact/x/"}]}]`, kind, name,
 	w.ready("a", "True")
 }
 
-// Inputs of every type survive the API server, but for a null at the top, which
+// R50: inputs of every type survive the API server, but for a null at the top, which
 // the kind does not allow.
 func TestInputs(t *testing.T) {
 	t.Parallel()
@@ -299,7 +331,82 @@ artifacts: [{name: art, inputsFrom: "@s/in.yaml", copy: [{from: "@s/**", to: "@a
 	}
 }
 
-// Whatever write is the last of a process, the next one ends where it would
+// R40–R49: inputs follow their file without a new revision, go with their
+// field, and are kept as they were when the file is wrong.
+func TestInputsFollow(t *testing.T) {
+	t.Parallel()
+	const spec = `
+sources: [{alias: s, kind: GitRepository, name: mono}]
+artifacts: [{name: art, inputsFrom: "@s/in.yaml", copy: [{from: "@s/k.yaml", to: "@artifact/"}]}]`
+	w := newWorld(t)
+	w.source("main@1", map[string]string{"k.yaml": "k", "in.yaml": "replicas: 3"})
+	w.start()
+	w.apply("all", spec)
+	w.ready("all", "True")
+	was := w.artifact("art").Status.Artifact
+	inputs := func(want string) {
+		t.Helper()
+		w.until(func() error {
+			got := ""
+			if v := w.artifact("art").Status.ExportedInputs["replicas"]; v != nil {
+				got = string(v.Raw)
+			}
+			if got != want {
+				return fmt.Errorf("replicas are %q, want %q", got, want)
+			}
+			return nil
+		})
+		if diff := cmp.Diff(was, w.artifact("art").Status.Artifact); diff != "" {
+			t.Errorf("the artifact (-was +is):\n%s", diff)
+		}
+	}
+	inputs("3")
+	w.source("main@2", map[string]string{"k.yaml": "k", "in.yaml": "replicas: 4"})
+	inputs("4")
+	w.quiet()
+	if n := len(w.events.matching("all ArtifactPublished")); n != 1 {
+		t.Errorf("%d events of published artifacts, want that of the first", n)
+	}
+	for _, wrong := range []string{"- a\n- list", "scalar", "a: 1\n---\nb: 2", "a: [", "x: " + strings.Repeat("long ", 1<<18)} {
+		w.source("main@"+wrong[:1], map[string]string{"k.yaml": "k", "in.yaml": wrong})
+		w.ready("all", "False BuildFailed")
+		inputs("4")
+	}
+	w.source("main@4", map[string]string{"k.yaml": "k"})
+	g := w.ready("all", "False BuildFailed")
+	if m := g.Status.Conditions[0].Message; !strings.Contains(m, "in.yaml") {
+		t.Errorf("message %q", m)
+	}
+	inputs("4")
+	w.source("main@5", map[string]string{"k.yaml": "k", "in.yaml": "{}"})
+	w.ready("all", "True")
+	inputs("")
+	w.source("main@6", map[string]string{"k.yaml": "k", "in.yaml": "replicas: 5"})
+	inputs("5")
+	w.apply("all", strings.Replace(spec, `inputsFrom: "@s/in.yaml", `, "", 1))
+	inputs("")
+	w.ready("all", "True")
+}
+
+// R115: no metadata of the spec overrides the labels by which artifacts are
+// known, and captures win over common metadata.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source("main@1", apps(1))
+	w.start()
+	w.apply("all", each+`
+commonMetadata: {labels: {app: other, team: a, app.kubernetes.io/managed-by: me, source.extensions.fluxcd.io/generator: x}}`)
+	w.ready("all", "True")
+	want := map[string]string{
+		"app": "a00", "team": "a", v1beta1.LabelManagedBy: "weir", v1beta1.LabelGenerator: string(w.generator("all").UID),
+	}
+	if diff := cmp.Diff(want, w.artifact("a00").Labels); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+}
+
+// W16: whatever write is the last of a process, the next one ends where it would
 // have, and nothing is left behind.
 func TestEndsBetweenWrites(t *testing.T) {
 	t.Parallel()

@@ -16,16 +16,14 @@ import (
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/controller/chain"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/source"
 )
 
-// The indexes of the cache: generators by their sources, and ExternalArtifacts
-// by the generator that they are labelled with.
-const (
-	indexSource    = ".spec.sources"
-	indexGenerator = ".metadata.labels." + v1beta1.LabelGenerator
-)
+// indexSource is the index of generators by their sources.
+const indexSource = ".spec.sources"
 
 // Watch makes the manager call r whenever something happened that may concern a
 // generator, and for the generators that come through wake.
@@ -46,26 +44,32 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, wake <-chan ev
 }
 
 func index(ctx context.Context, i client.FieldIndexer) error {
-	err := i.IndexField(ctx, &v1beta1.ArtifactGenerator{}, indexSource, func(o client.Object) []string {
-		g, ok := o.(*v1beta1.ArtifactGenerator)
-		if !ok {
-			return nil
+	for name, keys := range map[string]func(*v1beta1.ArtifactGenerator) []string{indexSource: uses, chain.Index: chain.Makes} {
+		err := i.IndexField(ctx, &v1beta1.ArtifactGenerator{}, name, func(o client.Object) []string {
+			g, ok := o.(*v1beta1.ArtifactGenerator)
+			if !ok {
+				return nil
+			}
+			return keys(g)
+		})
+		if err != nil {
+			return err
 		}
-		keys := make([]string, len(g.Spec.Sources))
-		for i, s := range g.Spec.Sources {
-			keys[i] = source.RefOf(s, g.Namespace).String()
-		}
-		return keys
-	})
-	if err != nil {
-		return err
 	}
-	return i.IndexField(ctx, &sourcev1.ExternalArtifact{}, indexGenerator, func(o client.Object) []string {
+	return i.IndexField(ctx, &sourcev1.ExternalArtifact{}, publish.IndexGenerator, func(o client.Object) []string {
 		if uid := o.GetLabels()[v1beta1.LabelGenerator]; uid != "" {
 			return []string{uid}
 		}
 		return nil
 	})
+}
+
+func uses(g *v1beta1.ArtifactGenerator) []string {
+	keys := make([]string, len(g.Spec.Sources))
+	for i, s := range g.Spec.Sources {
+		keys[i] = source.RefOf(s, g.Namespace).String()
+	}
+	return keys
 }
 
 // users maps a source to the generators that use it.

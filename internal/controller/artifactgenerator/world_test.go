@@ -1,17 +1,15 @@
 package artifactgenerator_test
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,9 +18,11 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/go-logr/logr"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
@@ -40,7 +40,7 @@ import (
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
 	"github.com/weir-dev/weir/internal/fetch"
-	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/keep"
 	"github.com/weir-dev/weir/internal/serve"
 	"github.com/weir-dev/weir/internal/store"
 )
@@ -58,63 +58,22 @@ type world struct {
 	disk      atomic.Pointer[store.Disk]
 	traffic   *traffic
 	events    *events
-	stop      func() // nil: not running
+	direct    atomic.Bool  // reads sources from the API server
+	passes    atomic.Int64 // that were begun
+	failing   atomic.Int64 // artifacts, in the last pass of any generator
+	read      atomic.Int64 // bytes of stored files, by the reconciler
+	stop      func()       // nil: not running
 
 	mu    sync.Mutex
 	balls map[string][]byte // guarded by mu
 }
 
-// traffic counts requests that change something, and may refuse them.
-type traffic struct {
-	writes atomic.Int64
-	// left is how many more writes pass; negative: all.
-	left atomic.Int64
-	// downloads is how many tarballs were asked for.
-	downloads atomic.Int64
-}
+// failures is metrics that know how many artifacts failed last.
+type failures struct{ failing *atomic.Int64 }
 
-// connection is traffic over one transport.
-type connection struct {
-	*traffic
-	next http.RoundTripper
-}
+func (failures) Pass(types.NamespacedName, time.Duration) {}
 
-func (f connection) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet {
-		if f.left.Load() == 0 {
-			return nil, errors.New("the process has ended")
-		}
-		if f.left.Load() > 0 {
-			f.left.Add(-1)
-		}
-		f.writes.Add(1)
-	}
-	return f.next.RoundTrip(r)
-}
-
-// events keeps the events of a world.
-type events struct {
-	mu  sync.Mutex
-	all []string // guarded by mu
-}
-
-func (e *events) Record(about client.Object, ev loop.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all = append(e.all, fmt.Sprintf("%s %s: %s", about.GetName(), ev.Reason, ev.Message))
-}
-
-func (e *events) matching(text string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := 0
-	for _, ev := range e.all {
-		if strings.Contains(ev, text) {
-			n++
-		}
-	}
-	return n
-}
+func (f failures) Built(_ types.NamespacedName, _, _, failing int) { f.failing.Store(int64(failing)) }
 
 var installed sync.Once
 
@@ -131,9 +90,8 @@ func newWorld(t *testing.T) *world {
 	})
 	w := &world{
 		t: t, config: cluster.Admin(), namespace: cluster.Namespace(t), dir: t.TempDir(),
-		balls: map[string][]byte{}, events: &events{},
+		balls: map[string][]byte{}, events: &events{}, traffic: &traffic{},
 	}
-	w.traffic = &traffic{}
 	w.traffic.left.Store(-1)
 	w.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return connection{w.traffic, next} })
 	var err error
@@ -189,18 +147,37 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	disk, err := store.OpenDisk(w.dir)
+	disk, err := store.OpenDisk(w.dir, store.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.disk.Store(disk)
 	w.traffic.left.Store(-1)
+	url := func(p string) string { return serve.URL(w.artifacts.URL, p) }
+	wake := make(chan event.GenericEvent)
+	k := keep.New(keep.Options{
+		Store: disk, Cache: mgr.GetCache(), URL: url, TTL: time.Millisecond, Events: w.events, Log: logr.Discard(),
+		Wake: func(g *v1beta1.ArtifactGenerator) { wake <- event.GenericEvent{Object: g} },
+	})
+	if err := mgr.Add(k); err != nil {
+		w.t.Fatal(err)
+	}
+	var sources client.Reader
+	if w.direct.Load() {
+		sources = direct
+	}
 	r := artifactgenerator.New(artifactgenerator.Options{
 		Client: mgr.GetClient(), Direct: direct, Events: w.events, Fetch: fetch.New(fetch.Options{Retries: -1, Wait: 100 * time.Millisecond}),
-		Store: disk, URL: func(p string) string { return serve.URL(w.artifacts.URL, p) }, Swept: func() {}, Wait: 100 * time.Millisecond,
+		Store: watched{disk, &w.read}, URL: url, Swept: k.Ask, Wait: 100 * time.Millisecond, Sources: sources,
+		Observe: func(name string, _ time.Duration, _ error) {
+			if name == "observe" {
+				w.passes.Add(1)
+			}
+		},
+		Metrics: failures{&w.failing},
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
-	err = r.Watch(ctx, mgr, make(chan event.GenericEvent), controller.Options{
+	err = r.Watch(ctx, mgr, wake, controller.Options{
 		SkipNameValidation: ptr.To(true),
 		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](20*time.Millisecond, 200*time.Millisecond),
 	})
@@ -225,52 +202,21 @@ func (w *world) end() {
 	}
 }
 
-// source publishes files as the artifact of the GitRepository mono.
-func (w *world) source(revision string, files map[string]string) {
-	w.t.Helper()
-	const name = "mono"
-	data := tarball(w.t, files)
-	path := fmt.Sprintf("/%x.tar.gz", sha256.Sum256(data))
-	w.mu.Lock()
-	w.balls[path] = data
-	w.mu.Unlock()
-	o := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	o.Spec.URL, o.Spec.Interval.Duration = "https://example.com/"+name, time.Hour
-	if err := client.IgnoreAlreadyExists(w.client.Create(w.t.Context(), o)); err != nil {
-		w.t.Fatal(err)
-	}
-	w.get(o)
-	o.Status.Artifact = &meta.Artifact{
-		Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(data)), Path: path, URL: w.sources.URL + path, Revision: revision, LastUpdateTime: metav1.Now(),
-	}
-	if err := w.client.Status().Update(w.t.Context(), o); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func tarball(t *testing.T, files map[string]string) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	zw := gzip.NewWriter(&out)
-	tw := tar.NewWriter(zw)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		h := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}
-		if err := errors.Join(tw.WriteHeader(h), func() error { _, err := tw.Write([]byte(files[name])); return err }()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(tw.Close(), zw.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // apply creates or changes a generator by its spec.
 func (w *world) apply(name, spec string) {
+	w.t.Helper()
+	w.applyWith(name, spec, nil)
+}
+
+// applyWith does it with annotations.
+func (w *world) applyWith(name, spec string, annotations map[string]string) {
 	w.t.Helper()
 	g := &v1beta1.ArtifactGenerator{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	_, err := ctrl.CreateOrUpdate(w.t.Context(), w.client, g, func() error {
 		g.Spec = v1beta1.ArtifactGeneratorSpec{}
+		for key, value := range annotations {
+			metav1.SetMetaDataAnnotation(&g.ObjectMeta, key, value)
+		}
 		return yaml.UnmarshalStrict([]byte(spec), &g.Spec)
 	})
 	if err != nil {
@@ -341,6 +287,63 @@ func (w *world) ready(name, want string) *v1beta1.ArtifactGenerator {
 		return nil
 	})
 	return g
+}
+
+// condition waits until the Ready condition of an ExternalArtifact is as wanted
+// and its only one.
+func (w *world) condition(name, want string) {
+	w.t.Helper()
+	w.until(func() error {
+		if c := w.artifact(name).Status.Conditions; len(c) != 1 || string(c[0].Status)+" "+c[0].Reason != want {
+			return fmt.Errorf("conditions %+v, want %s", c, want)
+		}
+		return nil
+	})
+}
+
+// download fails the test unless the artifact can be downloaded as told.
+func (w *world) download(a *meta.Artifact) {
+	w.t.Helper()
+	if err := fetched(w.t.Context(), a); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// fetched returns nil when the artifact can be downloaded as told.
+func fetched(ctx context.Context, a *meta.Artifact) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if got := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); err != nil || res.StatusCode != http.StatusOK || got != a.Digest {
+		return fmt.Errorf("%s: %s, digest %s, want %s: %w", a.URL, res.Status, got, a.Digest, err)
+	}
+	return nil
+}
+
+// files returns the paths in the store.
+func (w *world) files() []string {
+	w.t.Helper()
+	var out []string
+	err := fs.WalkDir(os.DirFS(w.dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			out = append(out, name)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // swept meanwhile
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
 }
 
 // until waits until check returns nil.

@@ -24,6 +24,9 @@ type Artifact struct {
 	// OriginRevision is empty when none is asked for.
 	OriginRevision string
 	Inputs         map[string]apiextensionsv1.JSON
+	// Before is what the object was last told, nil when that is not known. Of the
+	// same content, its origin and time stay.
+	Before *meta.Artifact
 }
 
 // Tell makes the status of o say what a is, and reports whether it did not say
@@ -31,8 +34,8 @@ type Artifact struct {
 // a commit to a monorepo must not touch all of its artifacts.
 func (a *Artifact) Tell(o *sourcev1.ExternalArtifact, now metav1.Time) bool {
 	was := o.Status.DeepCopy()
-	if !a.isIn(was.Artifact) {
-		o.Status.Artifact = a.artifact(now)
+	if want := a.artifact(was.Artifact, now); !apiequality.Semantic.DeepEqual(was.Artifact, want) {
+		o.Status.Artifact = want
 	}
 	if inputs := exported(a.Inputs); !sameInputs(was.ExportedInputs, inputs) {
 		o.Status.ExportedInputs = inputs
@@ -59,24 +62,34 @@ func Disclaim(o *sourcev1.ExternalArtifact, now metav1.Time) bool {
 	})
 }
 
-func (a *Artifact) artifact(now metav1.Time) *meta.Artifact {
+// artifact returns what the status should say of the artifact, for an object
+// that says is.
+func (a *Artifact) artifact(is *meta.Artifact, now metav1.Time) *meta.Artifact {
 	out := &meta.Artifact{
 		Digest: a.Digest, Path: a.Path, URL: a.URL, Revision: a.Revision, Size: &a.Size, LastUpdateTime: now,
 	}
 	if a.OriginRevision != "" {
 		out.Metadata = map[string]string{v1beta1.OriginRevisionKey: a.OriginRevision}
 	}
+	for _, before := range []*meta.Artifact{a.Before, is} {
+		if before == nil || !same(before, out) {
+			continue
+		}
+		out.LastUpdateTime = before.LastUpdateTime
+		if out.Metadata != nil {
+			out.Metadata = map[string]string{v1beta1.OriginRevisionKey: before.Metadata[v1beta1.OriginRevisionKey]}
+		}
+		break
+	}
 	return out
 }
 
-// isIn reports whether a status already tells of a.
-func (a *Artifact) isIn(is *meta.Artifact) bool {
-	if is == nil || is.Size == nil {
-		return false
-	}
-	want := a.artifact(is.LastUpdateTime)
-	return is.Digest == want.Digest && is.Path == want.Path && is.URL == want.URL && is.Revision == want.Revision &&
-		*is.Size == *want.Size && slices.Equal(slices.Sorted(maps.Keys(is.Metadata)), slices.Sorted(maps.Keys(want.Metadata)))
+// same reports whether two are the same but for their origin and time.
+func same(a, b *meta.Artifact) bool {
+	_, hasA := a.Metadata[v1beta1.OriginRevisionKey]
+	_, hasB := b.Metadata[v1beta1.OriginRevisionKey]
+	return a.Digest == b.Digest && a.Path == b.Path && a.URL == b.URL && a.Revision == b.Revision &&
+		a.Size != nil && *a.Size == *b.Size && hasA == hasB
 }
 
 // exported returns the inputs as the API takes them. Those that are null are

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
@@ -25,6 +26,7 @@ type Ledger struct {
 
 type page struct {
 	items map[object.Key]inventory.Item
+	told  map[object.Key]*meta.Artifact
 	mark  *Mark
 }
 
@@ -57,6 +59,18 @@ func (l *Ledger) Mark(uid types.UID, m Mark) { l.on(uid, func(p *page) { p.mark 
 func (l *Ledger) Marked(uid types.UID) (m *Mark) {
 	l.on(uid, func(p *page) { m = p.mark })
 	return m
+}
+
+// Tell notes what the objects of a generator were told, all of them. Neither the
+// map nor what is in it changes any more.
+func (l *Ledger) Tell(uid types.UID, told map[object.Key]*meta.Artifact) {
+	l.on(uid, func(p *page) { p.told = told })
+}
+
+// Told returns what an object was last told, nil when that is not known.
+func (l *Ledger) Told(uid types.UID, k object.Key) (a *meta.Artifact) {
+	l.on(uid, func(p *page) { a = p.told[k] })
+	return a
 }
 
 // Forget drops the page of a generator.

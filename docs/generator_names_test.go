@@ -1,0 +1,86 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// section returns the part of the page below a heading, up to the next of its
+// rank.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	_, text, ok := strings.Cut(read(t, generators), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("the page has no heading %q", heading)
+	}
+	rank, _, _ := strings.Cut(heading, " ")
+	text, _, _ = strings.Cut(text, "\n"+rank+" ")
+	return text
+}
+
+// values returns the values of the string constants of a file whose names have
+// the prefix.
+func values(t *testing.T, file, prefix string) []string {
+	t.Helper()
+	var out []string
+	for _, spec := range specs(t, file, token.CONST) {
+		s, ok := spec.(*ast.ValueSpec)
+		if !ok || len(s.Values) == 0 || !strings.HasPrefix(s.Names[0].Name, prefix) {
+			continue
+		}
+		if lit, ok := s.Values[0].(*ast.BasicLit); ok {
+			out = append(out, strings.Trim(lit.Value, `"`))
+		}
+	}
+	return out
+}
+
+// TestReasons: every reason that a condition or an event can have is on the
+// page.
+func TestReasons(t *testing.T) {
+	text := section(t, "### Conditions") + section(t, "## Events")
+	reasons := values(t, "../api/source/v1beta1/reasons.go", "Reason")
+	for _, root := range []string{"../internal/controller", "../internal/keep"} {
+		err := filepath.WalkDir(root, func(file string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+				reasons = append(reasons, values(t, file, "reason")...)
+				reasons = append(reasons, values(t, file, "Reason")...)
+			}
+			return err
+		})
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range reasons {
+		if !strings.Contains(text, "`"+r+"`") {
+			t.Errorf("%s is not on the page", r)
+		}
+	}
+}
+
+// TestGeneratorAnnotations: every annotation and label is in the table, and no
+// other.
+func TestGeneratorAnnotations(t *testing.T) {
+	text := section(t, "## Annotations and labels")
+	known := map[string]bool{}
+	for _, prefix := range []string{"Annotation", "Label"} {
+		for _, name := range values(t, "../api/source/v1beta1/names.go", prefix) {
+			known[name] = true
+			if !strings.Contains(text, "`"+name) {
+				t.Errorf("%s is not on the page", name)
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(text, -1) {
+		if !known[m[1]] {
+			t.Errorf("%s is in the table, and no annotation", m[1])
+		}
+	}
+}

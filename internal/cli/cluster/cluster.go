@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
+)
+
+const (
+	// page is how many objects one request lists, as kubectl's do.
+	page = 500
+	// fieldOwner is who changes objects, for their managedFields.
+	fieldOwner = "weir-cli"
+	// completionTimeout is how long a shell is made to wait.
+	completionTimeout = 2 * time.Second
+)
+
+// Resource is what objects of a kind are called in the API.
+type Resource = schema.GroupVersionResource
+
+// Namespaces is the resource of namespaces.
+var Namespaces = Resource{Version: "v1", Resource: "namespaces"}
+
+// Cluster is a cluster as one user sees it.
+type Cluster struct {
+	// Namespace is that of the flags, else of the context, else default.
+	Namespace string
+
+	client dynamic.Interface
+	server string
+}
+
+// Objects are the objects of one resource in one namespace, or in all.
+// Errors say what to do where the API server's would not.
+type Objects struct {
+	// Namespace is theirs, empty for all.
+	Namespace string
+
+	cluster  *Cluster
+	resource Resource
+	client   dynamic.ResourceInterface
+}
+
+// Objects returns the objects of a resource in a namespace, "" for all.
+func (c *Cluster) Objects(r Resource, namespace string) Objects {
+	return Objects{namespace, c, r, c.client.Resource(r).Namespace(namespace)}
+}
+
+// In returns the objects of the same resource in one namespace.
+func (o Objects) In(namespace string) Objects { return o.cluster.Objects(o.resource, namespace) }
+
+// Selection is which objects are meant; its zero value means all.
+type Selection struct {
+	Labels string // a label selector
+	Name   string
+}
+
+func (s Selection) options() metav1.ListOptions {
+	o := metav1.ListOptions{LabelSelector: s.Labels}
+	if s.Name != "" {
+		o.FieldSelector = "metadata.name=" + s.Name
+	}
+	return o
+}
+
+// Get returns an object.
+func (o Objects) Get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	got, err := o.client.Get(ctx, name, metav1.GetOptions{})
+	return got, o.explain(err)
+}
+
+// List returns the selected objects, in the API server's order.
+func (o Objects) List(ctx context.Context, s Selection) ([]unstructured.Unstructured, error) {
+	out, _, err := o.list(ctx, s)
+	return out, o.explain(err)
+}
+
+// list returns the version of the list too, and errors as they are.
+func (o Objects) list(ctx context.Context, s Selection) ([]unstructured.Unstructured, string, error) {
+	var out []unstructured.Unstructured
+	options := s.options()
+	options.Limit = page
+	for {
+		list, err := o.client.List(ctx, options)
+		if apierrors.IsResourceExpired(err) && options.Continue != "" {
+			// The pages are too old to go on with: all in one, then.
+			out, options.Limit, options.Continue = nil, 0, ""
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, list.Items...)
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return out, list.GetResourceVersion(), nil
+		}
+	}
+}
+
+// Annotate sets annotations of an object, or takes off those that are nil, and
+// returns the object as it is then. Nothing else of it is touched.
+func (o Objects) Annotate(ctx context.Context, name string, annotations map[string]any) (*unstructured.Unstructured, error) {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return nil, err
+	}
+	var got *unstructured.Unstructured
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		got, err = o.client.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldOwner})
+		return err
+	})
+	return got, o.explain(err)
+}
+
+// explain puts into words what an error of the API server means here.
+func (o Objects) explain(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the API server %s cannot be reached: %w", o.cluster.server, u.Err)
+	}
+	switch {
+	case apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+		// It is not the object that was not found.
+		return fmt.Errorf("the API server %s has no %s: its CRD is not installed; install Weir there (kubectl apply --server-side -k config/default), or choose another cluster with --context",
+			o.cluster.server, o.resource.GroupResource().String()+"/"+o.resource.Version)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server %s does not accept the credentials: %w", o.cluster.server, err)
+	}
+	return err
+}
