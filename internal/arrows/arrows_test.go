@@ -58,7 +58,7 @@ var layers = []struct {
 	{"controller values", []string{
 		"internal/controller/external", "internal/controller/ledger", "internal/controller/draft",
 	}, true},
-	{"controllers", []string{
+	{"controllers", []string{"internal/controller/guard",
 		"internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
 		"internal/controller/report", "internal/controller/artifactgenerator",
 	}, false},

@@ -22,12 +22,7 @@ func disowned(o *unstructured.Unstructured) { o.SetOwnerReferences(nil) }
 // Who may put a namespace into a tenant, or take it out.
 func TestMembership(t *testing.T) {
 	s := newStage(t)
-	s.create(t, `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: join-solar}
-rules:
-- {apiGroups: [capsule.clastix.io], resources: [tenants], resourceNames: [solar], verbs: [join]}`)
+	s.createBlock(t, "join")
 	s.grantUser(t, "join-solar", "olga")
 	olga, alice, ours := s.user("olga"), s.user("alice"), s.user(controller)
 	s.awaitPass(t, olga, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {capsule.clastix.io/tenant: solar}}}`))

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -135,23 +134,7 @@ func TestWhoMayWriteTargets(t *testing.T) {
 // glass grants the verb to a group, as the documentation shows.
 func (s *stage) glass(t *testing.T) {
 	t.Helper()
-	role := object(t, `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: weir-break-glass}
-rules:
-- apiGroups: [capsule.clastix.io]
-  resources: [globaltenantresources, tenantresources]
-  verbs: [bypass-protection]
-- apiGroups: [source.extensions.fluxcd.io]
-  resources: [artifactgenerators]
-  verbs: [bypass-protection]`)
-	if err := s.admin.Create(t.Context(), role); apierrors.IsAlreadyExists(err) {
-		return
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	s.grant(t, role.GetName(), rbacv1.Subject{Kind: "Group", Name: "weir:break-glass"})
+	s.createBlock(t, "glass")
 	s.await(t, func(ctx context.Context) error {
 		probe := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: probe, namespace: default}}`)
 		return s.as(t, "alice", nil, "weir:break-glass").Delete(ctx, probe, client.DryRunAll)
