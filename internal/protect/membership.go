@@ -10,13 +10,17 @@ import (
 // Membership returns the policy for who may put a namespace into a tenant, by
 // label or by owner reference, or take it out of one: who holds [VerbJoin] on
 // the tenant. A namespace that moves from one tenant to another needs it on
-// both. Namespaces of the system join none, whoever asks.
+// both. Namespaces of the system join none, and none joins two, whoever asks.
 func (p Policies) Membership() Guard {
 	validations := []v1.Validation{refuse(
 		`variables.joins.size() == 0 || !(object.metadata.name in `+list(append([]string{metav1.NamespaceDefault}, p.System...)...)+
 			` || object.metadata.name.startsWith("kube-"))`,
 		`a namespace of the system cannot be in a tenant`,
 		`"namespace \"" + object.metadata.name + "\" is one of the system and cannot be in tenant \"" + variables.joins[0] + "\""`,
+	), refuse(
+		`variables.touched.size() == 0 || variables.now.all(t, t == variables.now[0])`,
+		`a namespace can be in one tenant only`,
+		`"namespace \"" + object.metadata.name + "\": its label and its owner references name the tenants " + variables.now.join(", ") + "; it can be in one only"`,
 	)}
 	if !p.Capsule {
 		validations = append(validations, refuse(

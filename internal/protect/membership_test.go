@@ -49,7 +49,7 @@ func TestMembership(t *testing.T) {
 		"by owner reference, with":           {who: olga, step: []edit{ownedBy("capsule.clastix.io/v1beta2", "solar")}},
 		"another owner":                      {who: alice, step: []edit{ownedBy("example.com/v1", "solar")}},
 		"the reference beside the label":     {who: alice, before: []edit{solar}, step: []edit{ownedBy("capsule.clastix.io/v1beta2", "solar")}},
-		"another reference than the label":   {who: olga, before: []edit{solar}, step: []edit{ownedBy("capsule.clastix.io/v1beta2", "oil")}, refused: true},
+		"another reference than the label":   {who: s.user("root"), before: []edit{solar}, step: []edit{ownedBy("capsule.clastix.io/v1beta2", "oil")}, refused: true},
 		"references that are collected": {
 			who:    s.user("system:serviceaccount:kube-system:generic-garbage-collector"),
 			before: []edit{ownedBy("capsule.clastix.io/v1beta2", "oil")}, step: []edit{disowned},

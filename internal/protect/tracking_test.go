@@ -3,6 +3,7 @@ package protect_test
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,9 +40,16 @@ func unrecorded(r mark.Replication) edit {
 	}
 }
 
-func owned(o *unstructured.Unstructured) {
-	yes := map[string]any{"apiVersion": "v1", "kind": "Service", "name": "x", "uid": "u", "controller": true}
-	o.Object["metadata"].(map[string]any)["ownerReferences"] = []any{yes}
+// owned has an object controlled by another, which is there: the garbage
+// collector would take it else.
+func (s *stage) owned(t *testing.T) edit {
+	t.Helper()
+	owner := object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: default}}`)
+	if err := s.admin.Get(t.Context(), client.ObjectKeyFromObject(owner), owner); err != nil {
+		t.Fatal(err)
+	}
+	ref := metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true)}
+	return func(o *unstructured.Unstructured) { o.SetOwnerReferences([]metav1.OwnerReference{ref}) }
 }
 
 const (
@@ -56,6 +64,7 @@ func TestWhoMayWriteMarks(t *testing.T) {
 	s := newStage(t)
 	s.glass(t)
 	mine := mark.Replication{Namespace: "solar-system", Name: "mine"}
+	owned := s.owned(t)
 	alice, endpoints := s.user("alice"), s.user("system:serviceaccount:kube-system:endpoint-controller")
 	for name, c := range map[string]struct {
 		// who asks for the last step, after the admin, who makes the object, and
@@ -151,6 +160,8 @@ func copied(r mark.Replication) edit {
 // What is refused for an update is refused for a creation.
 func TestForgedCreation(t *testing.T) {
 	s := newStage(t)
+	s.glass(t)
+	owned := s.owned(t)
 	for name, c := range map[string]struct {
 		who     client.Client
 		edits   []edit

@@ -76,7 +76,7 @@ func (w *world) client(config *rest.Config) client.Client {
 	return c
 }
 
-// role is what the controller may do, as it has to be in its manifests.
+// grant gives the controller the rights that its manifests have to give it.
 func (w *world) grant() {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "role.yaml"))
@@ -171,7 +171,7 @@ func (w *world) await(done func(context.Context) error) {
 	}
 }
 
-// wants are the names of all objects.
+// objects are all objects as wanted.
 func (w *world) objects() []client.Object {
 	var out []client.Object
 	for _, g := range append([]protect.Guard{w.options.Targets}, w.options.Others...) {
@@ -263,6 +263,7 @@ func TestSteadyStateCostsNothing(t *testing.T) {
 	_, stop := w.start()
 	w.want(guard.InForce)
 	stop()
+	w.awaitLists()
 	audit := w.cluster.Audit(t)
 	w.start()
 	w.want(guard.InForce)
@@ -271,6 +272,24 @@ func TestSteadyStateCostsNothing(t *testing.T) {
 			t.Errorf("asked for: %s %s", e.Verb, e.URI)
 		}
 	}
+}
+
+// awaitLists returns when lists that the API server answers from its cache have
+// all that is installed.
+func (w *world) awaitLists() {
+	w.await(func(ctx context.Context) error {
+		var bindings v1.ValidatingAdmissionPolicyBindingList
+		if err := w.admin.List(ctx, &bindings, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: "0"}}); err != nil {
+			return err
+		}
+		// The last policy with its binding is created last.
+		for _, b := range bindings.Items {
+			if b.Name == w.options.Others[len(w.options.Others)-1].Bindings[0].Name {
+				return nil
+			}
+		}
+		return errors.New("the list lacks the last binding")
+	})
 }
 
 func TestTurnedOff(t *testing.T) {
@@ -334,18 +353,18 @@ type old struct {
 	served func() bool
 }
 
-func (o old) RESTMapper() meta.RESTMapper { return mapper{o.Client.RESTMapper(), o.served} }
+func (o old) RESTMapper() meta.RESTMapper { return mapper{old: o} }
 
 type mapper struct {
 	meta.RESTMapper
-	served func() bool
+	old
 }
 
 func (m mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if gk.Group == v1.GroupName && !m.served() {
 		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
 	}
-	return m.RESTMapper.RESTMapping(gk, versions...)
+	return m.Client.RESTMapper().RESTMapping(gk, versions...)
 }
 
 // An API server without the feature is asked again, for it may be upgraded.
