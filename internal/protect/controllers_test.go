@@ -3,15 +3,18 @@ package protect_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/internal/child"
 	"github.com/weir-dev/weir/internal/protect/mark"
+	"github.com/weir-dev/weir/internal/testcluster"
 )
 
 // controllers runs controllers of Kubernetes that the test cluster does without.
@@ -89,4 +92,36 @@ func TestServiceGetsEndpoints(t *testing.T) {
 		verdict(t, requests["patch"](t.Context(), s.user("alice"), made), false)
 		verdict(t, requests["delete"](t.Context(), s.user("alice"), made), false)
 	}
+}
+
+// The garbage collector is refused like anybody else: an object outlives the
+// owner that somebody has given it.
+func TestGarbageIsNotCollected(t *testing.T) {
+	s := newStage(t)
+	namespace := s.cluster.Namespace(t)
+	owner := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: owner, namespace: `+namespace+`}}`)
+	if err := s.admin.Create(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	o := object(t, kinds["ConfigMap"])
+	o.SetNamespace(namespace)
+	o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID()}})
+	protectFor(o, local, worker)
+	if err := s.user(controller).Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	audit := s.cluster.Audit(t)
+	if err := s.admin.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	collector := testcluster.Query{User: "system:serviceaccount:kube-system:generic-garbage-collector", Verb: "delete", Namespace: namespace}
+	s.await(t, func(context.Context) error {
+		for _, e := range audit.Events(t, collector) {
+			if e.Code != http.StatusForbidden {
+				t.Fatalf("the garbage collector's deletion got %d", e.Code)
+			}
+			return nil
+		}
+		return errors.New("the garbage collector has not tried yet")
+	})
 }
