@@ -25,18 +25,20 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build the weir CLI into bin/
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/weir ./cmd/weir
+build: weir weir-controller ## build the programs into bin/
+
+.PHONY: weir weir-controller
+weir weir-controller:
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/$@ ./cmd/$@
 
 # Every directory in an example's sources is bound to the alias of its name.
 .PHONY: run
-run: build ## build the CLI and run it on the examples
+run: weir ## build the CLI and run it on the examples
 	$(BIN)/weir build $(patsubst %/generator.yaml,-f %,$(wildcard examples/*/generator.yaml)) \
 		$(foreach dir,$(wildcard examples/*/sources/*),--source $(notdir $(dir))=$(dir))
 
 .PHONY: demo
-demo: controlplane flux ## show Weir at work on this machine, with real Flux; DEMO_FLAGS=--once ends by itself
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/weir-controller ./cmd/weir-controller
+demo: controlplane flux weir-controller ## show Weir at work on this machine, with real Flux; DEMO_FLAGS=--once ends by itself
 	go build -trimpath -o $(BIN)/demo ./test/demo
 	@$(BIN)/demo $(DEMO_FLAGS)
 
@@ -53,7 +55,7 @@ check: verify-generate fmt-check tidy-check vet lint race ## everything that CI 
 
 .PHONY: race
 race: controlplane flux ## run all tests under the race detector
-	$(TEST_ENV) go test -race -timeout 30m ./...
+	$(TEST_ENV) WEIR_E2E_RACE=1 go test -race -timeout 30m ./...
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
 FUZZTIME ?= 30s

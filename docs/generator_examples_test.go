@@ -177,7 +177,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestLinks: what the page refers to is on it.
+// TestLinks: what the page refers to is on it, or beside it.
 func TestLinks(t *testing.T) {
 	text := read(t, generators)
 	headings := map[string]bool{}
@@ -185,9 +185,11 @@ func TestLinks(t *testing.T) {
 		slug := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
 		headings["#"+strings.ReplaceAll(slug, " ", "-")] = true
 	}
-	for _, m := range regexp.MustCompile(`\]\((#[^)]*)\)`).FindAllStringSubmatch(text, -1) {
-		if !headings[m[1]] {
+	for _, m := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(text, -1) {
+		if strings.HasPrefix(m[1], "#") && !headings[m[1]] {
 			t.Errorf("there is no heading for %s", m[1])
+		} else if _, err := os.Stat(m[1]); err != nil && !strings.HasPrefix(m[1], "#") {
+			t.Error(err)
 		}
 	}
 }

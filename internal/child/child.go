@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -88,18 +89,32 @@ func (g *Group) Start(program, dir string, args ...string) (*Process, error) {
 func (g *Group) Stop() error {
 	var errs []error
 	for _, p := range g.processes {
-		if p.ended() {
-			if !p.asked.Load() {
-				errs = append(errs, p.failure())
-			}
-			continue
-		}
-		// An error means that it has just ended by itself.
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		<-p.done
+		errs = append(errs, p.kill())
 	}
 	close(g.calls)
 	return errors.Join(errs...)
+}
+
+// Kill kills one of the processes, which leaves the group. The error says that
+// it had ended before.
+func (g *Group) Kill(p *Process) error {
+	g.processes = slices.DeleteFunc(g.processes, func(other *Process) bool { return other == p })
+	return p.kill()
+}
+
+// kill kills the process. That it had ended before, and was not asked to, is
+// the error.
+func (p *Process) kill() error {
+	if p.ended() {
+		if p.asked.Load() {
+			return nil
+		}
+		return p.failure()
+	}
+	// An error means that it has just ended by itself.
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
+	<-p.done
+	return nil
 }
 
 // Pids returns the ids of the processes in the order of their start.

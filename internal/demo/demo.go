@@ -87,7 +87,7 @@ func (w *world) watch(ctx context.Context) error {
 			return err
 		}
 		p = seen.refresh(p, time.Now())
-		if w.Once && p.Done() {
+		if w.Once && p.done() {
 			w.Out.Show(p, "")
 			return nil
 		}
@@ -134,7 +134,7 @@ type memory struct {
 const freshFor = 15 * time.Second
 
 // refresh returns the picture with what is new in it.
-func (m *memory) refresh(p Picture, now time.Time) Picture {
+func (m *memory) refresh(p picture, now time.Time) picture {
 	first := m.revisions == nil
 	if first {
 		m.revisions, m.changed = map[string]string{}, map[string]time.Time{}

@@ -35,7 +35,7 @@ func newEye(config *rest.Config) (*eye, error) {
 }
 
 // look returns what is there. What is not there yet has no revision.
-func (e *eye) look(ctx context.Context) (Picture, error) {
+func (e *eye) look(ctx context.Context) (picture, error) {
 	var generators v1beta1.ArtifactGeneratorList
 	var artifacts sourcev1.ExternalArtifactList
 	kustomizations := &unstructured.UnstructuredList{}
@@ -43,16 +43,16 @@ func (e *eye) look(ctx context.Context) (Picture, error) {
 	kustomizations.SetKind("KustomizationList")
 	for _, list := range []client.ObjectList{&generators, &artifacts, kustomizations} {
 		if err := e.client.List(ctx, list); err != nil {
-			return Picture{}, err
+			return picture{}, err
 		}
 	}
-	var p Picture
+	var p picture
 	for _, g := range generators.Items {
-		seen := Generator{Name: g.Namespace + "/" + g.Name, State: state(g.Status.Conditions)}
+		seen := generator{Name: g.Namespace + "/" + g.Name, state: stateOf(g.Status.Conditions)}
 		for _, s := range g.Spec.Sources {
 			source, err := e.source(ctx, string(s.Kind), cmp.Or(s.Namespace, g.Namespace), s.Name)
 			if err != nil {
-				return Picture{}, err
+				return picture{}, err
 			}
 			seen.Sources = append(seen.Sources, source)
 		}
@@ -60,14 +60,14 @@ func (e *eye) look(ctx context.Context) (Picture, error) {
 			if a.Spec.SourceRef == nil || a.Spec.SourceRef.Name != g.Name || cmp.Or(a.Spec.SourceRef.Namespace, a.Namespace) != g.Namespace {
 				continue
 			}
-			made := artifact(a)
+			made := artifactOf(a)
 			for _, k := range kustomizations.Items {
 				if !applies(k, a) {
 					continue
 				}
 				applied, err := e.kustomization(ctx, k)
 				if err != nil {
-					return Picture{}, err
+					return picture{}, err
 				}
 				made.Applied = append(made.Applied, applied)
 			}
@@ -79,19 +79,19 @@ func (e *eye) look(ctx context.Context) (Picture, error) {
 }
 
 // source looks at a source of any kind.
-func (e *eye) source(ctx context.Context, kind, namespace, name string) (Source, error) {
+func (e *eye) source(ctx context.Context, kind, namespace, name string) (source, error) {
 	o := &unstructured.Unstructured{}
 	o.SetAPIVersion(sourcev1.GroupVersion.String())
 	o.SetKind(kind)
 	if err := e.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o); client.IgnoreNotFound(err) != nil {
-		return Source{}, err
+		return source{}, err
 	}
 	revision, _, _ := unstructured.NestedString(o.Object, "status", "artifact", "revision")
-	return Source{Kind: kind, Name: name, Revision: revision, State: state(conditions(o))}, nil
+	return source{Kind: kind, Name: name, Revision: revision, state: stateOf(conditions(o))}, nil
 }
 
-func artifact(a sourcev1.ExternalArtifact) Artifact {
-	seen := Artifact{Name: a.Name, State: state(a.Status.Conditions)}
+func artifactOf(a sourcev1.ExternalArtifact) artifact {
+	seen := artifact{Name: a.Name, state: stateOf(a.Status.Conditions)}
 	if made := a.Status.Artifact; made != nil {
 		seen.Revision = made.Revision
 		seen.Origin = made.Metadata[v1beta1.OriginRevisionKey]
@@ -111,8 +111,8 @@ func applies(k unstructured.Unstructured, a sourcev1.ExternalArtifact) bool {
 	return field("kind") == sourcev1.ExternalArtifactKind && field("name") == a.Name && cmp.Or(field("namespace"), k.GetNamespace()) == a.Namespace
 }
 
-func (e *eye) kustomization(ctx context.Context, k unstructured.Unstructured) (Kustomization, error) {
-	seen := Kustomization{Name: k.GetName(), State: state(conditions(&k))}
+func (e *eye) kustomization(ctx context.Context, k unstructured.Unstructured) (kustomization, error) {
+	seen := kustomization{Name: k.GetName(), state: stateOf(conditions(&k))}
 	seen.Revision, _, _ = unstructured.NestedString(k.Object, "status", "lastAppliedRevision")
 	entries, _, _ := unstructured.NestedSlice(k.Object, "status", "inventory", "entries")
 	for _, entry := range entries {
@@ -125,17 +125,17 @@ func (e *eye) kustomization(ctx context.Context, k unstructured.Unstructured) (K
 		}
 		o, err := e.object(ctx, schema.GroupVersionKind{Group: part[2], Version: version, Kind: part[3]}, client.ObjectKey{Namespace: part[0], Name: part[1]})
 		if err != nil {
-			return Kustomization{}, err
+			return kustomization{}, err
 		}
 		seen.Objects = append(seen.Objects, o)
 	}
-	slices.SortFunc(seen.Objects, func(a, b Object) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(seen.Objects, func(a, b object) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	return seen, nil
 }
 
 // object looks at something that was applied.
-func (e *eye) object(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (Object, error) {
-	seen := Object{Kind: kind.Kind, Name: strings.TrimPrefix(key.Namespace+"/"+key.Name, "/")}
+func (e *eye) object(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (object, error) {
+	seen := object{Kind: kind.Kind, Name: strings.TrimPrefix(key.Namespace+"/"+key.Name, "/")}
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(kind)
 	err := e.client.Get(ctx, key, o)
@@ -160,11 +160,11 @@ func conditions(o *unstructured.Unstructured) []metav1.Condition {
 	return status.Status.Conditions
 }
 
-func state(conditions []metav1.Condition) State {
+func stateOf(conditions []metav1.Condition) state {
 	ready := apimeta.FindStatusCondition(conditions, meta.ReadyCondition)
 	if ready == nil {
-		return State{Message: "not seen yet"}
+		return state{Message: "not seen yet"}
 	}
 	message, _, _ := strings.Cut(ready.Message, "\n")
-	return State{Ready: ready.Status == metav1.ConditionTrue, Message: message}
+	return state{Ready: ready.Status == metav1.ConditionTrue, Message: message}
 }

@@ -8,57 +8,57 @@ import (
 	"unicode/utf8"
 )
 
-// Picture is what is in the cluster at a moment.
-type Picture struct{ Generators []Generator }
+// picture is what is in the cluster at a moment.
+type picture struct{ Generators []generator }
 
-// Generator is an ArtifactGenerator, what it is made of, and what it makes.
-type Generator struct {
+// generator is an ArtifactGenerator, what it is made of, and what it makes.
+type generator struct {
 	Name string // with its namespace
-	State
-	Sources   []Source
-	Artifacts []Artifact
+	state
+	Sources   []source
+	Artifacts []artifact
 }
 
-// State is what an object says of itself.
-type State struct {
+// state is what an object says of itself.
+type state struct {
 	Ready   bool
 	Message string
 }
 
-// Source is an object that source-controller looks after.
-type Source struct {
-	State
+// source is an object that source-controller looks after.
+type source struct {
+	state
 	Kind, Name, Revision string
 }
 
-// Artifact is an ExternalArtifact with who applies it.
-type Artifact struct {
-	State
+// artifact is an ExternalArtifact with who applies it.
+type artifact struct {
+	state
 	Name, Revision string
 	Size           int64 // bytes
 	// Origin is the revision of the source that it tells of; may be empty.
 	Origin string
 	// Fresh says that the revision has just changed.
 	Fresh   bool
-	Applied []Kustomization
+	Applied []kustomization
 }
 
-// Kustomization is what kustomize-controller does with an artifact.
-type Kustomization struct {
-	State
+// kustomization is what kustomize-controller does with an artifact.
+type kustomization struct {
+	state
 	Name, Revision string
-	Objects        []Object
+	Objects        []object
 }
 
-// Object is what was applied, as it is in the cluster.
-type Object struct {
+// object is what was applied, as it is in the cluster.
+type object struct {
 	Kind, Name string // the name with the namespace, if it has one
 	// About is what of it is worth seeing; may be empty.
 	About string
 }
 
-// Done reports whether everything is ready and the latest is applied.
-func (p Picture) Done() bool {
+// done reports whether everything is ready and the latest is applied.
+func (p picture) done() bool {
 	for _, g := range p.Generators {
 		if !g.Ready || len(g.Artifacts) == 0 {
 			return false
@@ -81,7 +81,7 @@ func (p Picture) Done() bool {
 type Pen struct{ Colours bool }
 
 const (
-	bold, dim, red, green, yellow, cyan = "1", "2", "31", "32", "33", "36"
+	bold, dim, green, yellow, cyan = "1", "2", "32", "33", "36"
 )
 
 // in returns the text in a colour.
@@ -108,15 +108,15 @@ const (
 	revisionWidth = 32
 )
 
-// Draw writes the picture as a tree for each generator.
-func (p Pen) Draw(w io.Writer, picture Picture) {
-	for i, g := range picture.Generators {
+// draw writes the picture as a tree for each generator.
+func (p Pen) draw(w io.Writer, seen picture) {
+	for i, g := range seen.Generators {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s %s %s\n", p.mark(g.State), p.in(bold, column("ArtifactGenerator "+g.Name, nameWidth+7)), p.in(dim, g.Message))
+		fmt.Fprintf(w, "%s %s %s\n", p.mark(g.state), p.in(bold, column("ArtifactGenerator "+g.Name, nameWidth+7)), p.in(dim, g.Message))
 		for _, s := range g.Sources {
-			fmt.Fprintf(w, "  %s %s %s %s\n", p.in(dim, "from"), p.mark(s.State), column(s.Kind+" "+s.Name, nameWidth), p.in(cyan, short(s.Revision)))
+			fmt.Fprintf(w, "  %s %s %s %s\n", p.in(dim, "from"), p.mark(s.state), column(s.Kind+" "+s.Name, nameWidth), p.in(cyan, short(s.Revision)))
 		}
 		for _, a := range g.Artifacts {
 			p.artifact(w, a)
@@ -124,7 +124,7 @@ func (p Pen) Draw(w io.Writer, picture Picture) {
 	}
 }
 
-func (p Pen) artifact(w io.Writer, a Artifact) {
+func (p Pen) artifact(w io.Writer, a artifact) {
 	revision := p.in(cyan, column(short(a.Revision), revisionWidth))
 	if a.Fresh {
 		revision = p.in(yellow, column(short(a.Revision)+" new", revisionWidth))
@@ -133,13 +133,13 @@ func (p Pen) artifact(w io.Writer, a Artifact) {
 	if a.Origin != "" {
 		about += ", of " + short(a.Origin)
 	}
-	fmt.Fprintf(w, "  %s %s %s %s %s\n", p.in(dim, "made"), p.mark(a.State), column("ExternalArtifact "+a.Name, nameWidth), revision, p.in(dim, about))
+	fmt.Fprintf(w, "  %s %s %s %s %s\n", p.in(dim, "made"), p.mark(a.state), column("ExternalArtifact "+a.Name, nameWidth), revision, p.in(dim, about))
 	for _, k := range a.Applied {
 		state := "applied"
 		if k.Revision != a.Revision || !k.Ready {
 			state = k.Message
 		}
-		fmt.Fprintf(w, "       %s %s %s\n", p.mark(k.State), column("Kustomization "+k.Name, nameWidth), p.in(dim, state))
+		fmt.Fprintf(w, "       %s %s %s\n", p.mark(k.state), column("Kustomization "+k.Name, nameWidth), p.in(dim, state))
 		for _, o := range k.Objects {
 			fmt.Fprintf(w, "           %s %s\n", column(o.Kind+" "+o.Name, nameWidth-2), p.in(cyan, o.About))
 		}
@@ -147,11 +147,11 @@ func (p Pen) artifact(w io.Writer, a Artifact) {
 }
 
 // mark is what people look for.
-func (p Pen) mark(s State) string {
+func (p Pen) mark(s state) string {
 	if s.Ready {
 		return p.in(green, "✓")
 	}
-	return p.in(red, "…")
+	return p.in(yellow, "…")
 }
 
 // short returns a revision with a hash that people can compare.

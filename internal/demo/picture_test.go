@@ -11,36 +11,36 @@ import (
 const hash = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // shop is a picture in which everything is done.
-func shop() Picture {
-	ready := State{Ready: true, Message: "done"}
-	return Picture{Generators: []Generator{{
-		Name: "apps/shop", State: ready,
-		Sources: []Source{{Kind: "GitRepository", Name: "monorepo", Revision: "main@sha1:0123456789abcdef0123", State: ready}},
-		Artifacts: []Artifact{{
-			Name: "frontend", Revision: "latest@" + hash, Size: 335, Origin: "main@sha1:0123456789abcdef0123", State: ready,
-			Applied: []Kustomization{{
-				Name: "frontend", Revision: "latest@" + hash, State: ready,
-				Objects: []Object{{Kind: "Deployment", Name: "shop/frontend", About: "replicas 2"}},
+func shop() picture {
+	ready := state{Ready: true, Message: "done"}
+	return picture{Generators: []generator{{
+		Name: "apps/shop", state: ready,
+		Sources: []source{{Kind: "GitRepository", Name: "monorepo", Revision: "main@sha1:0123456789abcdef0123", state: ready}},
+		Artifacts: []artifact{{
+			Name: "frontend", Revision: "latest@" + hash, Size: 335, Origin: "main@sha1:0123456789abcdef0123", state: ready,
+			Applied: []kustomization{{
+				Name: "frontend", Revision: "latest@" + hash, state: ready,
+				Objects: []object{{Kind: "Deployment", Name: "shop/frontend", About: "replicas 2"}},
 			}},
 		}},
 	}}}
 }
 
 func TestDone(t *testing.T) {
-	for name, change := range map[string]func(*Generator){
-		"the generator is not ready":      func(g *Generator) { g.Ready = false },
-		"there is no artifact":            func(g *Generator) { g.Artifacts = nil },
-		"an artifact is not ready":        func(g *Generator) { g.Artifacts[0].Ready = false },
-		"a Kustomization is not ready":    func(g *Generator) { g.Artifacts[0].Applied[0].Ready = false },
-		"a Kustomization applied another": func(g *Generator) { g.Artifacts[0].Applied[0].Revision = "latest@sha256:00" },
+	for name, change := range map[string]func(*generator){
+		"the generator is not ready":      func(g *generator) { g.Ready = false },
+		"there is no artifact":            func(g *generator) { g.Artifacts = nil },
+		"an artifact is not ready":        func(g *generator) { g.Artifacts[0].Ready = false },
+		"a Kustomization is not ready":    func(g *generator) { g.Artifacts[0].Applied[0].Ready = false },
+		"a Kustomization applied another": func(g *generator) { g.Artifacts[0].Applied[0].Revision = "latest@sha256:00" },
 	} {
 		p := shop()
 		change(&p.Generators[0])
-		if p.Done() {
+		if p.done() {
 			t.Errorf("it is done although %s", name)
 		}
 	}
-	if !shop().Done() || (Picture{}).Done() {
+	if !shop().done() || (picture{}).done() {
 		t.Error("want done what is, and not what is empty")
 	}
 }
@@ -49,8 +49,8 @@ func TestDraw(t *testing.T) {
 	var out strings.Builder
 	p := shop()
 	p.Generators[0].Artifacts[0].Applied[0].Revision = "latest@sha256:00"
-	p.Generators[0].Artifacts[0].Applied[0].State = State{Message: "applying"}
-	Pen{}.Draw(&out, p)
+	p.Generators[0].Artifacts[0].Applied[0].state = state{Message: "applying"}
+	Pen{}.draw(&out, p)
 	want := `✓ ArtifactGenerator apps/shop                   done
   from ✓ GitRepository monorepo                 main@sha1:0123456789ab
   made ✓ ExternalArtifact frontend              latest@sha256:0123456789ab       335 bytes, of main@sha1:0123456789ab
@@ -61,7 +61,7 @@ func TestDraw(t *testing.T) {
 		t.Errorf("Draw (-want +got):\n%s", diff)
 	}
 	out.Reset()
-	Pen{Colours: true}.Draw(&out, shop())
+	Pen{Colours: true}.draw(&out, shop())
 	if !strings.Contains(out.String(), "\x1b[32m✓\x1b[0m") {
 		t.Errorf("there is no colour in %q", &out)
 	}

@@ -13,8 +13,8 @@ type Screen struct {
 	out  io.Writer
 	pen  Pen
 	size func() (columns, rows int)
-	text string // what was shown last
-	away bool   // on the terminal's other screen
+	last struct{ picture, text string } // what was shown
+	away bool                           // on the terminal's other screen
 }
 
 // NewScreen returns a screen. A nil size says that the writer is no terminal.
@@ -31,17 +31,17 @@ const (
 )
 
 // Show shows the picture, and a text below it.
-func (s *Screen) Show(p Picture, text string) {
+func (s *Screen) Show(p picture, text string) {
 	var out bytes.Buffer
-	s.pen.Draw(&out, p)
-	out.WriteString(text)
+	s.pen.draw(&out, p)
+	picture := out.String()
 	switch {
 	case s.size != nil: // it may have another size now
-		fmt.Fprint(s.out, s.frame(out.String()))
-	case out.String() != s.text:
-		fmt.Fprintf(s.out, "\n%s", &out)
+		fmt.Fprint(s.out, s.frame(picture+text))
+	case picture != s.last.picture || text != s.last.text:
+		fmt.Fprintf(s.out, "\n%s%s", picture, text)
 	}
-	s.text = out.String()
+	s.last.picture, s.last.text = picture, text
 }
 
 // Say writes a line that stays. Between pictures of a terminal it would not.
@@ -69,7 +69,7 @@ func (s *Screen) frame(text string) string {
 // Close leaves the terminal as it was, with the last picture in it.
 func (s *Screen) Close() {
 	if s.away {
-		fmt.Fprintf(s.out, "%s\n%s", leave, s.text)
+		fmt.Fprintf(s.out, "%s\n%s\n", leave, s.last.picture)
 		s.away = false
 	}
 }

@@ -27,6 +27,12 @@ rules:
 - level: Metadata
 `
 
+// killedRecord is where the log says that the API server was killed.
+const (
+	killedStage  = "Killed"
+	killedRecord = `{"stage":"` + killedStage + `"}` + "\n"
+)
+
 // Audit is what the API server was asked since a moment in time. Its methods
 // may be called concurrently.
 type Audit struct {
@@ -142,6 +148,16 @@ func (s transcript) answered(ids []string) bool {
 	})
 }
 
+// abandon takes the requests for answered that are not.
+func (s transcript) abandon() {
+	for id, r := range s.requests {
+		if r.Stage == "RequestReceived" {
+			r.Stage = killedStage
+			s.requests[id] = r
+		}
+	}
+}
+
 // read reads the log from the start of the audit up to its last whole line.
 func (a *Audit) read() (transcript, error) {
 	s := transcript{requests: map[string]record{}}
@@ -165,6 +181,10 @@ func (a *Audit) read() (transcript, error) {
 		var r record
 		if err := json.Unmarshal(bytes.TrimSpace(line), &r); err != nil {
 			return s, fmt.Errorf("line %q: %w", line, err)
+		}
+		if r.Stage == killedStage {
+			s.abandon()
+			continue
 		}
 		_, known := s.requests[r.AuditID]
 		if r.Stage == "RequestReceived" {

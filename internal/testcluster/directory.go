@@ -74,6 +74,16 @@ func (d *directory) write(name string, data []byte) error {
 	return os.WriteFile(d.path(name), data, 0o600)
 }
 
+// add appends to a file.
+func (d *directory) add(name, text string) error {
+	file, err := os.OpenFile(d.path(name), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
 func (d *directory) remove() error {
 	err := os.RemoveAll(d.root)
 	if d.lock != nil {

@@ -56,8 +56,11 @@ type Cluster struct {
 	ca    *authority
 	admin *rest.Config
 	core  *corev1.CoreV1Client
-	procs *child.Group
 	stop  func() error
+
+	mu     sync.Mutex // of what RestartServer changes
+	procs  *child.Group
+	server *child.Process
 }
 
 // Start runs a new cluster and returns when it serves requests and its
@@ -86,6 +89,24 @@ func (c *Cluster) Stop() error { return c.stop() }
 // Bin returns the directory of the cluster's programs, kubectl among them.
 func (c *Cluster) Bin() string { return c.bin }
 
+// RestartServer kills the API server and returns when it serves requests
+// again, at the same address and with everything that it had stored. Requests
+// that were not answered never will be; to the audit they are answered with
+// code 0.
+func (c *Cluster) RestartServer(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.procs.Kill(c.server); err != nil {
+		return err
+	}
+	if err := c.dir.add(auditLog, killedRecord); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return c.startServer(ctx)
+}
+
 func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.dir, err = newDirectory(); err != nil {
 		return err
@@ -102,6 +123,9 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if c.core, err = corev1.NewForConfig(c.admin); err != nil {
 		return err
 	}
+	if err := c.writeServerFiles(); err != nil {
+		return err
+	}
 	if err := WriteKubeconfig(c.dir.path(adminFile), c.admin); err != nil {
 		return err
 	}
@@ -114,6 +138,8 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 }
 
 func (c *Cluster) end() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := c.procs.Stop()
 	if c.port != nil {
 		c.port.release()
@@ -152,11 +178,8 @@ const (
 	etcdPeerURL = "unix://etcd-peer.sock"
 )
 
-func (c *Cluster) startServer(ctx context.Context) error {
-	if err := c.writeServerFiles(); err != nil {
-		return err
-	}
-	p, err := c.run("kube-apiserver",
+func (c *Cluster) startServer(ctx context.Context) (err error) {
+	c.server, err = c.run("kube-apiserver",
 		"--etcd-servers="+etcdURL,
 		"--bind-address="+loopback,
 		"--secure-port="+strconv.Itoa(c.port.number),
@@ -181,7 +204,7 @@ func (c *Cluster) startServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.Await(ctx, func(ctx context.Context) error {
+	return c.server.Await(ctx, func(ctx context.Context) error {
 		return c.core.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 	})
 }

@@ -24,28 +24,41 @@ func download(ctx context.Context, c client.Client, of types.NamespacedName, dir
 	if err := c.Get(ctx, of, o); err != nil {
 		return err
 	}
-	artifact, _, err := unstructured.NestedMap(o.Object, "status", "artifact")
+	data, err := tarballOf(ctx, o)
 	if err != nil {
 		return err
 	}
-	if artifact == nil {
-		return fmt.Errorf("ExternalArtifact %q has no artifact", of)
+	if err := unpack(data, dir); err != nil {
+		return fmt.Errorf("unpacking the artifact of %q: %w", of, err)
+	}
+	return nil
+}
+
+// errOther is the error of bytes that are not what a status says.
+var errOther = errors.New("it is another")
+
+// tarballOf downloads what the status of an ExternalArtifact tells of. The
+// error wraps errOther when the server handed something else out.
+func tarballOf(ctx context.Context, o *unstructured.Unstructured) ([]byte, error) {
+	artifact, ok, err := unstructured.NestedMap(o.Object, "status", "artifact")
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("ExternalArtifact %s/%s has no artifact", o.GetNamespace(), o.GetName())
 	}
 	url, _ := artifact["url"].(string)
 	data, err := get(ctx, url)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); digest != artifact["digest"] {
-		return fmt.Errorf("%q has digest %q, want %q", url, digest, artifact["digest"])
+		return nil, fmt.Errorf("%q has digest %q, want %q: %w", url, digest, artifact["digest"], errOther)
 	}
 	if size, ok := artifact["size"]; ok && size != int64(len(data)) {
-		return fmt.Errorf("%q has %d bytes, want %v", url, len(data), size)
+		return nil, fmt.Errorf("%q has %d bytes, want %v: %w", url, len(data), size, errOther)
 	}
-	if err := unpack(data, dir); err != nil {
-		return fmt.Errorf("unpacking %q: %w", url, err)
-	}
-	return nil
+	return data, nil
 }
 
 // unpack replaces the directory by the content of a tar.gz.

@@ -28,6 +28,55 @@ func (s *script) source(c call) error {
 	return s.sources.publish(s.ctx, s.client, p)
 }
 
+func (s *script) serve(c call) error {
+	if len(c.args) != 3 {
+		return fmt.Errorf("%w: serve KIND NS/NAME MANNER", errUsage)
+	}
+	of, err := key(c.args[1])
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return s.sources.behave(publication{kind: c.args[0], namespace: of.Namespace, name: of.Name}, c.args[2])
+}
+
+func (s *script) fetches(c call) error {
+	if len(c.args) == 1 && c.args[0] == "reset" {
+		s.fetched = s.sources.count()
+		return nil
+	}
+	flags := flag.NewFlagSet("fetches", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it
+	most := flags.Int("max", -1, "how many")
+	namespace := flags.String("ns", "", "where")
+	if err := flags.Parse(c.args); err != nil || *most < 0 || flags.NArg() > 0 {
+		return fmt.Errorf("%w: fetches reset | -max N [-ns NS]", errUsage)
+	}
+	if list := s.sources.since(s.fetched, *namespace); len(list) > *most {
+		return fmt.Errorf("%d downloads, want at most %d:\n%s", len(list), *most, strings.Join(list, "\n"))
+	}
+	return nil
+}
+
+func (s *script) server(c call) error {
+	if len(c.args) != 1 || c.args[0] != "restart" {
+		return fmt.Errorf("%w: server restart", errUsage)
+	}
+	return s.cluster.RestartServer(s.ctx)
+}
+
+func (s *script) consumers(c call) error {
+	switch {
+	case len(c.args) == 2 && c.args[0] == "start" && s.consuming == nil:
+		s.consuming = consume(s.ctx, s.client, c.args[1])
+		return nil
+	case len(c.args) == 1 && c.args[0] == "stop" && s.consuming != nil:
+		stop := s.consuming
+		s.consuming = nil
+		return stop()
+	}
+	return fmt.Errorf("%w: consumers start NS | stop", errUsage)
+}
+
 func (s *script) artifact(c call) error {
 	if len(c.args) != 2 {
 		return fmt.Errorf("%w: artifact NS/NAME DIR", errUsage)
@@ -42,6 +91,8 @@ func (s *script) artifact(c call) error {
 func (s *script) control(c call) error {
 	verb := strings.Join(c.args[:min(1, len(c.args))], "")
 	switch {
+	case verb == "start" && len(c.args) > 2 && c.args[1] == "-disk":
+		return s.controller.startOn(s.ctx, c.args[2], c.args[3:]...)
 	case verb == "start":
 		return s.controller.start(s.ctx, c.args[1:]...)
 	case verb == "stop" && len(c.args) == 1:
@@ -49,7 +100,7 @@ func (s *script) control(c call) error {
 	case verb == "kill" && len(c.args) == 1:
 		return s.controller.kill()
 	}
-	return fmt.Errorf("%w: controller start [FLAG…] | stop | kill", errUsage)
+	return fmt.Errorf("%w: controller start [-disk SIZE] [FLAG…] | stop | kill", errUsage)
 }
 
 func (s *script) settle(c call) error {

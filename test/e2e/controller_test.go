@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,10 +39,12 @@ type controller struct {
 	user    string   // its ServiceAccount, as the API server knows it
 	command []string // env NAME=VALUE… PROGRAM ARG…
 	dir     string   // holds a directory for each start
+	temp    string   // for its temporary files
 	host    string
 
 	mu     sync.Mutex
 	starts int
+	disk   string         // how large the file system of the store is; empty: as the machine's
 	flags  []string       // beside those of the Deployment
 	proc   *child.Process // nil: stopped
 	group  *child.Group   // of proc alone
@@ -60,11 +63,12 @@ func newController(t *testing.T, cluster *testcluster.Cluster, program string, d
 	c := &controller{
 		user: fmt.Sprintf("system:serviceaccount:%s:%s", d.Namespace, pod.ServiceAccountName),
 		dir:  t.TempDir(),
+		temp: t.TempDir(),
 		// An address of its own keeps fixed ports free over restarts.
 		host: fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)),
 	}
 	vars := variables(d)
-	c.command = []string{env, "KUBECONFIG=" + cluster.Kubeconfig(t, account)}
+	c.command = []string{env, "KUBECONFIG=" + cluster.Kubeconfig(t, account), "TMPDIR=" + c.temp}
 	for name, value := range vars {
 		c.command = append(c.command, name+"="+value)
 	}
@@ -108,13 +112,23 @@ func field(d *appsv1.Deployment, ref *v1.ObjectFieldSelector) string {
 
 // start returns when the controller is ready. If it runs, it is stopped first.
 func (c *controller) start(ctx context.Context, flags ...string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.startLocked(ctx, flags)
+	return c.startOn(ctx, "", flags...)
 }
 
-func (c *controller) startLocked(ctx context.Context, flags []string) error {
+// startOn is start with an empty store on a file system of that size, as
+// mount(8) takes it, which ends with the controller.
+func (c *controller) startOn(ctx context.Context, disk string, flags ...string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.startLocked(ctx, disk, flags)
+}
+
+func (c *controller) startLocked(ctx context.Context, disk string, flags []string) error {
 	if err := c.stopLocked(ctx); err != nil {
+		return err
+	}
+	command, err := c.commandOn(disk)
+	if err != nil {
 		return err
 	}
 	dir := filepath.Join(c.dir, strconv.Itoa(c.starts))
@@ -122,9 +136,9 @@ func (c *controller) startLocked(ctx context.Context, flags []string) error {
 		return err
 	}
 	c.starts++
-	c.flags = flags
+	c.disk, c.flags = disk, flags
 	group := child.NewGroup()
-	proc, err := group.Start(c.command[0], dir, append(c.command[1:], flags...)...)
+	proc, err := group.Start(command[0], dir, append(command[1:], flags...)...)
 	if err != nil {
 		return errors.Join(err, group.Stop())
 	}
@@ -138,6 +152,40 @@ func (c *controller) startLocked(ctx context.Context, flags []string) error {
 		return fmt.Errorf("starting weir-controller: %w", err)
 	}
 	return nil
+}
+
+// commandOn returns the command that runs the controller on a disk of that
+// size. Only the controller sees the disk: it is mounted in a namespace of its
+// own, for which nobody has to be root.
+func (c *controller) commandOn(size string) ([]string, error) {
+	if size == "" {
+		return slices.Clone(c.command), nil
+	}
+	var paths []string
+	for _, name := range []string{"unshare", "sh", "mount"} {
+		path, err := exec.LookPath(name) // children start without an environment
+		if err != nil {
+			return nil, fmt.Errorf("a disk of its own: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	store, err := c.store()
+	if err != nil {
+		return nil, err
+	}
+	const mount = `"$1" -t tmpfs -o "size=$2" weir "$3" && shift 3 && exec "$@"`
+	wrapped := []string{c.command[0], paths[0], "--user", "--map-root-user", "--mount", paths[1], "-c", mount, "sh", paths[2], size, store}
+	return append(wrapped, c.command...), nil
+}
+
+// store returns the directory of the store, but for a flag that says otherwise.
+func (c *controller) store() (string, error) {
+	for _, arg := range slices.Backward(c.command) { // the last one counts
+		if dir, ok := strings.CutPrefix(arg, "--storage-path="); ok {
+			return dir, nil
+		}
+	}
+	return "", errors.New("the controller has no flag --storage-path")
 }
 
 func (c *controller) ready(ctx context.Context) error {
@@ -196,10 +244,10 @@ func (c *controller) kill() error {
 func (c *controller) restore(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.proc != nil && len(c.flags) == 0 && c.ready(ctx) == nil {
+	if c.proc != nil && c.disk == "" && len(c.flags) == 0 && c.ready(ctx) == nil {
 		return nil
 	}
-	return c.startLocked(ctx, nil)
+	return c.startLocked(ctx, "", nil)
 }
 
 // close stops the controller for good and tells of races that it has found.
@@ -212,6 +260,9 @@ func (c *controller) close() error {
 	return errors.Join(err, readErr)
 }
 
+// startMark begins the log of a start.
+const startMark = "--- start "
+
 // log returns what the controller has printed since its first start.
 func (c *controller) log() (string, error) {
 	var all strings.Builder
@@ -220,7 +271,7 @@ func (c *controller) log() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&all, "--- start %d ---\n%s", i+1, data)
+		fmt.Fprintf(&all, startMark+"%d\n%s", i+1, data)
 	}
 	return all.String(), nil
 }

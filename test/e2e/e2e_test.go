@@ -12,8 +12,19 @@
 //
 //	source KIND NS/NAME DIR [REVISION [ORIGIN]]
 //		publishes DIR as the artifact of a source, which is made when missing
+//	serve KIND NS/NAME MANNER
+//		has the source's artifacts served in a manner from now on: well, down,
+//		unavailable, missing, truncated, cut, wrong, stalled, endless or bomb
+//	fetches reset
+//	fetches -max N [-ns NS]
+//		fails when artifacts of sources have been asked for more than N times
+//		since the reset or the script's start
 //	artifact NS/NAME DIR
 //		replaces DIR by the verified content of an ExternalArtifact
+//	consumers start NS
+//	consumers stop
+//		downloads the namespace's ExternalArtifacts all the time; fails when
+//		bytes were not those of the digest, or when there were none
 //	eventually [-t 60s] [-match REGEX] [-not REGEX] PROGRAM ARG…
 //		runs the program until it succeeds and prints what is wanted
 //	never [-t 5s] [-match REGEX] [-not REGEX] PROGRAM ARG…
@@ -24,11 +35,14 @@
 //	writes -max N [-ns NS]
 //		fails when the controller, or who it impersonated, has written more
 //		than N times since the reset or the script's start
-//	controller start [FLAG…]
+//	controller start [-disk SIZE] [FLAG…]
 //	controller stop
 //	controller kill
 //		(re)starts weir-controller with more flags, ends it by SIGTERM, or by
-//		SIGKILL; after the script it runs as before
+//		SIGKILL; after the script it runs as before. -disk puts its store on a
+//		file system of that size, such as 1m, which is empty and ends with it
+//	server restart
+//		kills the API server and starts it again
 //
 // The scripts in testdata/flux have Flux's own controllers on both sides of
 // Weir, the repository's examples in $EXAMPLES, and these:
@@ -89,5 +103,8 @@ func TestScripts(t *testing.T) {
 	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })
 	t.Run("together", func(t *testing.T) { s.play(t, all, false) })
-	t.Run("rights", func(t *testing.T) { s.rights(t, audit) })
+	// A name at the level of scripts keeps these out of runs of a few scripts.
+	t.Run("killed", func(t *testing.T) { t.Run("converges", s.killed) })
+	t.Run("monorepo", func(t *testing.T) { t.Run("split", func(t *testing.T) { testMonorepo(t, s) }) })
+	t.Run("rights", func(t *testing.T) { t.Run("used", func(t *testing.T) { s.rights(t, audit) }) })
 }

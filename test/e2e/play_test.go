@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/internal/testcluster"
 )
@@ -24,7 +26,7 @@ func (s *stage) play(t *testing.T, files []string, one bool) {
 		}
 	}
 	t.Cleanup(func() {
-		if err := s.clear(context.Background()); err != nil {
+		if err := s.end(context.Background()); err != nil {
 			t.Errorf("after the scripts: %v", err)
 		}
 	})
@@ -39,7 +41,9 @@ func (s *stage) play(t *testing.T, files []string, one bool) {
 				env.Setenv(name, value)
 			}
 			t := env.T().(theater).T
-			env.Values[scriptKey{}] = &script{stage: s, t: t, ctx: t.Context(), audit: s.cluster.Audit(t)}
+			env.Values[scriptKey{}] = &script{
+				stage: s, t: t, ctx: t.Context(), audit: s.cluster.Audit(t), fetched: s.sources.count(),
+			}
 			return nil
 		},
 	})
@@ -80,27 +84,41 @@ func (p theater) Run(name string, f func(testscript.T)) {
 	})
 }
 
-// explain returns what is known about a script beside its own output: the last
-// lines of the controller's log, those about its objects, and events.
+// explain returns what is known about a script beside its own output: what the
+// controller logged about its objects, the conditions of generators, and events.
 func (s *stage) explain(prefix string) string {
 	var out strings.Builder
 	log, err := s.controller.log()
 	if err != nil {
 		fmt.Fprintln(&out, err)
 	}
-	lines := strings.Split(strings.TrimSpace(log), "\n")
 	var about []string
-	for _, line := range lines {
-		if strings.Contains(line, prefix) {
-			about = append(about, line)
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, prefix) || !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, startMark) {
+			about = append(about, brief(strings.TrimSpace(line)))
 		}
 	}
-	fmt.Fprintf(&out, "[log of weir-controller about %s]\n%s\n", prefix, tail(about, 40))
-	fmt.Fprintf(&out, "[end of the log of weir-controller]\n%s\n", tail(lines, 10))
+	fmt.Fprintf(&out, "[log of weir-controller about %s]\n%s\n[conditions]\n", prefix, tail(about, 40))
+	ctx := context.Background() // the script's own has ended
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(generator("", "").GroupVersionKind())
+	if err := s.client.List(ctx, list); err != nil {
+		fmt.Fprintln(&out, err)
+	}
+	for _, g := range list.Items {
+		if !strings.HasPrefix(g.GetNamespace(), prefix) {
+			continue
+		}
+		conditions, _, _ := unstructured.NestedSlice(g.Object, "status", "conditions")
+		for _, c := range conditions {
+			c, _ := c.(map[string]any)
+			fmt.Fprintf(&out, "%s/%s: %v=%v %v: %v\n", g.GetNamespace(), g.GetName(), c["type"], c["status"], c["reason"], c["message"])
+		}
+	}
 	out.WriteString(s.flux.explain(prefix))
 	fmt.Fprintf(&out, "[events]\n")
 	var events v1.EventList
-	if err := s.client.List(context.Background(), &events); err != nil {
+	if err := s.client.List(ctx, &events); err != nil {
 		fmt.Fprintln(&out, err)
 	}
 	for _, e := range events.Items {
@@ -109,6 +127,17 @@ func (s *stage) explain(prefix string) string {
 		}
 	}
 	return out.String()
+}
+
+// brief returns what people read of a line of the log in JSON, or the line.
+func brief(line string) string {
+	var r struct {
+		Level, Msg, Namespace, Name, Cause, Error string
+	}
+	if json.Unmarshal([]byte(line), &r) != nil {
+		return line
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s/%s %s %s %s", r.Level, r.Namespace, r.Name, r.Msg, r.Cause, r.Error)), " ")
 }
 
 func tail(lines []string, n int) string {
@@ -121,6 +150,9 @@ type script struct {
 	t     *testing.T
 	ctx   context.Context
 	audit *testcluster.Audit // since the start or the last reset
+
+	fetched   int          // how many downloads there were at the start or the last reset
+	consuming func() error // ends the consumers, nil when there are none
 }
 
 type scriptKey struct{}
@@ -138,7 +170,11 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){}
 	for name, run := range map[string]func(*script, call) error{
 		"source":     (*script).source,
+		"serve":      (*script).serve,
+		"fetches":    (*script).fetches,
 		"artifact":   (*script).artifact,
+		"consumers":  (*script).consumers,
+		"server":     (*script).server,
 		"controller": (*script).control,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,

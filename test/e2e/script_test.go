@@ -63,7 +63,7 @@ func prefixOf(name string) string {
 }
 
 // alone reports whether a script must be played alone: it restarts a
-// controller or counts all that it writes.
+// controller or the API server, or counts all that is asked of anyone.
 func alone(t *testing.T, file string) bool {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
@@ -74,9 +74,9 @@ func alone(t *testing.T, file string) bool {
 		words := strings.Fields(strings.TrimLeft(line, "! \t"))
 		switch {
 		case len(words) == 0:
-		case words[0] == "controller" || words[0] == "flux":
+		case slices.Contains([]string{"controller", "flux", "server"}, words[0]):
 			return true
-		case words[0] == "writes" && slices.Contains(words, "-max") && !slices.Contains(words, "-ns"):
+		case (words[0] == "writes" || words[0] == "fetches") && slices.Contains(words, "-max") && !slices.Contains(words, "-ns"):
 			return true
 		}
 	}

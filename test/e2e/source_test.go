@@ -6,19 +6,13 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha1" //nolint:gosec // it imitates Git
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
-	"sync"
-	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,35 +28,6 @@ const (
 	sourceAPI      = "source.toolkit.fluxcd.io/v1"
 	originRevision = "org.opencontainers.image.revision"
 )
-
-// sources serves the artifacts of sources, like source-controller, but keeps
-// all of them. Its methods may be called concurrently.
-type sources struct {
-	url string
-
-	mu    sync.Mutex
-	files map[string][]byte // by path
-}
-
-func newSources(t *testing.T) *sources {
-	t.Helper()
-	s := &sources{files: map[string][]byte{}}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	return s
-}
-
-func (s *sources) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	data, ok := s.files[r.URL.Path]
-	s.mu.Unlock()
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	http.ServeContent(w, r, path.Base(r.URL.Path), time.Time{}, bytes.NewReader(data))
-}
 
 // publication is an artifact of a source.
 type publication struct {
@@ -112,24 +77,6 @@ func (s *sources) publish(ctx context.Context, c client.Client, p publication) e
 		}
 		return c.Status().Update(ctx, source)
 	})
-}
-
-// serve makes the tarball available and returns what a status says of it.
-func (s *sources) serve(p publication, tarball []byte) map[string]any {
-	digest := sha256.Sum256(tarball)
-	hexDigest := hex.EncodeToString(digest[:])
-	file := path.Join(strings.ToLower(p.kind), p.namespace, p.name, hexDigest+".tar.gz")
-	s.mu.Lock()
-	s.files["/"+file] = tarball
-	s.mu.Unlock()
-	artifact := map[string]any{
-		"path": file, "url": s.url + "/" + file, "digest": "sha256:" + hexDigest,
-		"revision": p.revision, "size": int64(len(tarball)), "lastUpdateTime": now(),
-	}
-	if p.origin != "" {
-		artifact["metadata"] = map[string]any{originRevision: p.origin}
-	}
-	return artifact
 }
 
 func now() string { return time.Now().UTC().Format(time.RFC3339) }

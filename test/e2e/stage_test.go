@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/internal/testcluster"
@@ -25,7 +26,7 @@ const (
 	sourceCRDs    = "testdata/crds"
 	deployment    = "weir-controller" // in manifests
 	clearTimeout  = time.Minute
-	settleTimeout = time.Minute
+	settleTimeout = 3 * time.Minute // scripts that are played beside make work
 )
 
 // stage is a cluster with everything that a script may assume.
@@ -128,7 +129,8 @@ func (s *stage) deployment(t *testing.T) *appsv1.Deployment {
 }
 
 // sweep begins to delete what a script has left: its namespaces and all that
-// is in them.
+// is in them, the generators first. Nothing in a namespace is deleted before
+// five seconds have passed.
 func (s *stage) sweep(t *testing.T, prefix string) {
 	t.Helper()
 	ctx := context.Background() // the script's own has ended
@@ -140,14 +142,18 @@ func (s *stage) sweep(t *testing.T, prefix string) {
 		if n.Name != prefix && !strings.HasPrefix(n.Name, prefix+"-") {
 			continue
 		}
+		if err := s.client.DeleteAllOf(ctx, generator(n.Name, ""), client.InNamespace(n.Name)); err != nil {
+			t.Errorf("sweeping: %v", err)
+		}
 		if err := s.client.Delete(ctx, &n); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			t.Errorf("sweeping: %v", err)
 		}
 	}
 }
 
-// clear returns when the stage is as if no script had been played: what was
-// swept is gone and the controller, which runs as its Deployment says, is idle.
+// clear returns when the stage is as if no script had been played, but for
+// namespaces on their way out in which the controller has nothing more to do:
+// it runs as its Deployment says and is idle.
 func (s *stage) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clearTimeout)
 	defer cancel()
@@ -155,6 +161,32 @@ func (s *stage) clear(ctx context.Context) error {
 		return err
 	}
 	err := await(ctx, func() error {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(generator("", "").GroupVersionKind())
+		if err := s.client.List(ctx, list); err != nil {
+			return err
+		}
+		for _, g := range list.Items {
+			if g.GetDeletionTimestamp() != nil {
+				return fmt.Errorf("ArtifactGenerator %s/%s does not go away: %v", g.GetNamespace(), g.GetName(), g.Object["status"])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.controller.settle(ctx)
+}
+
+// end returns when nothing is left of the scripts.
+func (s *stage) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clearTimeout)
+	defer cancel()
+	if err := s.clear(ctx); err != nil {
+		return err
+	}
+	return await(ctx, func() error {
 		var namespaces v1.NamespaceList
 		if err := s.client.List(ctx, &namespaces); err != nil {
 			return err
@@ -166,10 +198,12 @@ func (s *stage) clear(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return s.controller.settle(ctx)
+}
+
+func generator(namespace, name string) *unstructured.Unstructured {
+	o := object("ArtifactGenerator", namespace, name)
+	o.SetAPIVersion("source.extensions.fluxcd.io/v1beta1")
+	return o
 }
 
 // await returns when ready returns nil, or its error when the context ends.

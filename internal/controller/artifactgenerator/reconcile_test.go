@@ -44,7 +44,13 @@ func TestRequestsAreCounted(t *testing.T) {
 		w.traffic.reset()
 		w.read.Store(0)
 		do()
-		w.quiet()
+		w.until(func() error {
+			if n, m := w.traffic.writes.Load(), w.traffic.downloads.Load(); n < writes || m < downloads {
+				return fmt.Errorf("%s: only %d writes and %d downloads, want %d and %d:\n%s", what, n, m, writes, downloads, w.traffic)
+			}
+			return nil
+		})
+		w.quiet() // and no more
 		if got := w.traffic.writes.Load(); got != writes {
 			t.Errorf("%s: %d writes, want %d:\n%s", what, got, writes, w.traffic)
 		}

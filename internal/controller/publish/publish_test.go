@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -42,7 +43,7 @@ type desk struct {
 	*publish.Publisher
 
 	broken map[string]bool // names of objects that cannot be written, and "disk NAME"
-	writes int
+	writes atomic.Int64
 }
 
 var errBroken = errors.New("broken")
@@ -67,7 +68,7 @@ func newDesk(t *testing.T) *desk {
 		}).
 		WithInterceptorFuncs(interceptor.Funcs{
 			Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-				d.writes++
+				d.writes.Add(1)
 				return c.Apply(ctx, o, opts...)
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
@@ -100,7 +101,7 @@ func (d *desk) write(o client.Object, do func() error) error {
 	if d.broken[o.GetName()] {
 		return errBroken
 	}
-	d.writes++
+	d.writes.Add(1)
 	return do()
 }
 
@@ -121,7 +122,7 @@ func (f fragile) Put(ctx context.Context, name types.NamespacedName, t tree.Tree
 // were known.
 func (d *desk) publish(known, artifacts string) *publish.Outcome {
 	d.t.Helper()
-	d.writes = 0
+	d.writes.Store(0)
 	q := publish.Request{UID: "uid", Owner: external.Owner{Namespace: "apps", Name: "gen"}}
 	for _, name := range strings.Fields(known) {
 		q.Known = append(q.Known, external.KeyOf("apps", name))
@@ -167,8 +168,8 @@ func (d *desk) is(out *publish.Outcome, writes int, want ...string) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" || d.writes != writes {
-		d.t.Errorf("%d writes, want %d; outcome (-want +got):\n%s", d.writes, writes, diff)
+	if diff := cmp.Diff(want, got); diff != "" || d.writes.Load() != int64(writes) {
+		d.t.Errorf("%d writes, want %d; outcome (-want +got):\n%s", d.writes.Load(), writes, diff)
 	}
 }
 
@@ -198,7 +199,7 @@ func TestFailuresAreIsolated(t *testing.T) {
 func TestKeep(t *testing.T) {
 	d := newDesk(t)
 	d.publish("", "a=1 b=1")
-	d.writes = 0
+	d.writes.Store(0)
 	out, err := d.Publish(t.Context(), publish.Request{
 		UID: "uid", Owner: external.Owner{Namespace: "apps", Name: "gen"}, Keep: []object.Key{external.KeyOf("apps", "a")},
 	})
@@ -231,7 +232,7 @@ func TestDisclaim(t *testing.T) {
 	if err := d.Get(t.Context(), client.ObjectKey{Namespace: "apps", Name: "a"}, o); err != nil {
 		t.Fatal(err)
 	}
-	d.writes = 0
+	d.writes.Store(0)
 	for range 2 {
 		err := d.Disclaim(t.Context(), "uid", map[object.Key]string{
 			external.KeyOf("apps", "a"): o.Status.Artifact.Path, external.KeyOf("apps", "b"): "other", external.KeyOf("apps", "c"): "none",
@@ -240,8 +241,8 @@ func TestDisclaim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d.writes != 1 {
-		t.Errorf("%d writes, want 1", d.writes)
+	if n := d.writes.Load(); n != 1 {
+		t.Errorf("%d writes, want 1", n)
 	}
 	d.is(d.publish("a b", "a=1 b=1"), 1, "published a b", "left a b", "change a kind=0 revised=false")
 }

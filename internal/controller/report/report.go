@@ -81,18 +81,18 @@ func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []
 	var notes []Note
 	add := func(list []publish.Change, e loop.Event, what string) {
 		if len(list) > 0 {
-			e.Message = what + " " + tally.Of(len(list), "artifact", func(i int) string { return name(list[i]) })
+			e.Message = fmt.Sprintf(what, tally.Of(len(list), "artifact", func(i int) string { return name(list[i]) }))
 			notes = append(notes, Note{g, e})
 		}
 	}
 	notes = append(notes, claims(g, taken, v1beta1.ReasonOwnershipConflict, "managed by another generator, is taken over by")...)
-	add(taken, loop.Event{Warning: true, Reason: v1beta1.ReasonOwnershipConflict, Action: actionPublish}, "took over from other generators")
+	add(taken, loop.Event{Warning: true, Reason: v1beta1.ReasonOwnershipConflict, Action: actionPublish}, "took over %s from other generators")
 	notes = append(notes, claims(g, adopted, v1beta1.ReasonAdopted, "managed by no generator, is adopted by")...)
-	add(adopted, loop.Event{Warning: true, Reason: v1beta1.ReasonAdopted, Action: actionPublish}, "adopted")
-	add(published, loop.Event{Reason: reasonPublished, Action: actionPublish, Metadata: revisions(published)}, "published")
-	add(updated, loop.Event{Trace: true, Reason: reasonUpdated, Action: actionPublish}, "updated what is told of")
-	add(repaired, loop.Event{Reason: reasonDrift, Action: actionPublish}, "repaired what others had changed of")
-	add(pruned, loop.Event{Reason: reasonPruned, Action: actionPrune}, "deleted")
+	add(adopted, loop.Event{Warning: true, Reason: v1beta1.ReasonAdopted, Action: actionPublish}, "adopted %s")
+	add(published, loop.Event{Reason: reasonPublished, Action: actionPublish, Metadata: revisions(published)}, "published %s")
+	add(updated, loop.Event{Trace: true, Reason: reasonUpdated, Action: actionPublish}, "updated the labels, annotations or inputs of %s")
+	add(repaired, loop.Event{Reason: reasonDrift, Action: actionPublish}, "repaired what others had changed of %s")
+	add(pruned, loop.Event{Reason: reasonPruned, Action: actionPrune}, "deleted %s")
 	return notes
 }
 

@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 		},
 		"labels or inputs only": {
 			changes: []publish.Change{change("a", publish.Updated, false)},
-			want:    []string{"gen Trace ArtifactUpdated Publish: updated what is told of 1 artifact (apps/a)"},
+			want:    []string{"gen Trace ArtifactUpdated Publish: updated the labels, annotations or inputs of 1 artifact (apps/a)"},
 		},
 		"repaired": {
 			changes: []publish.Change{change("a", publish.Updated, true), change("b", publish.Created, true)},
@@ -67,7 +67,7 @@ func TestOf(t *testing.T) {
 			changes: []publish.Change{change("a", publish.TakenOver, false)},
 			want: []string{
 				"a Warning OwnershipConflict Publish: ExternalArtifact apps/a, managed by another generator, is taken over by ArtifactGenerator apps/gen",
-				"gen Warning OwnershipConflict Publish: took over from other generators 1 artifact (apps/a)",
+				"gen Warning OwnershipConflict Publish: took over 1 artifact (apps/a) from other generators",
 			},
 		},
 		"deleted beside a repair": {
