@@ -50,7 +50,10 @@ var layers = []struct {
 		"internal/values", "internal/metadata", "internal/archive", "internal/pack", "internal/inputs",
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
-	{"replications decide", []string{"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate", "internal/protect"}, true},
+	{"replications decide", []string{
+		"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate",
+		"internal/protect/mark", "internal/protect",
+	}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{
 		"internal/access", "internal/local", "internal/fetch", "internal/durable", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
@@ -60,7 +63,7 @@ var layers = []struct {
 		"internal/controller/draft", "internal/controller/item",
 	}, true},
 	{"controllers", []string{
-		"internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
+		"internal/controller/guard", "internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
 		"internal/controller/report", "internal/controller/artifactgenerator",
 		"internal/controller/account", "internal/controller/membership", "internal/controller/tenant",
 		"internal/controller/origin", "internal/controller/record", "internal/controller/wake", "internal/controller/sight",

@@ -1,65 +1,59 @@
 package protect
 
 import (
-	"strings"
-
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	v1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 )
 
-// VerbAssign is the verb of RBAC on tenants that lets its holder bring
-// namespaces into the tenants and take them out.
-const VerbAssign = "assign"
-
-// tenantsOf is CEL for the tenants that a namespace names, by its label and its
-// owner references.
-func tenantsOf(namespace string) string {
-	return strings.NewReplacer("NAMESPACE", namespace, "LABEL", v1beta2.LabelTenant, "GROUP", v1beta2.GroupVersion.Group).Replace(
-		`NAMESPACE == null ? [] : (
-			(NAMESPACE.?metadata.labels["LABEL"].orValue("") == "" ? [] : [NAMESPACE.metadata.labels["LABEL"]]) +
-			NAMESPACE.?metadata.ownerReferences.orValue([])
-				.filter(r, r.kind == "Tenant" && r.apiVersion.startsWith("GROUP/")).map(r, r.name))`)
+// Membership returns the policy for who may put a namespace into a tenant, by
+// label or by owner reference, or take it out of one: who holds [VerbJoin] on
+// the tenant. A namespace that moves from one tenant to another needs it on
+// both. Namespaces of the system join none, and none joins two, whoever asks.
+func (p Policies) Membership() Guard {
+	validations := []v1.Validation{refuse(
+		`variables.joins.size() == 0 || !(object.metadata.name in `+list(append([]string{metav1.NamespaceDefault}, p.System...)...)+
+			` || object.metadata.name.startsWith("kube-"))`,
+		`a namespace of the system cannot be in a tenant`,
+		`"namespace \"" + object.metadata.name + "\" is one of the system and cannot be in tenant \"" + variables.joins[0] + "\""`,
+	), refuse(
+		`variables.touched.size() == 0 || variables.now.all(t, t == variables.now[0])`,
+		`a namespace can be in one tenant only`,
+		`"namespace \"" + object.metadata.name + "\": its label and its owner references name the tenants " + variables.now.join(", ") + "; it can be in one only"`,
+	)}
+	if !p.Capsule {
+		validations = append(validations, refuse(
+			`request.userInfo.username in `+p.trusted()+` || variables.collects || variables.touched.size() <= 2 && variables.touched.all(t, `+
+				`authorizer.group("capsule.clastix.io").resource("tenants").name(t).check("`+VerbJoin+`").allowed())`,
+			`putting a namespace into a tenant or taking it out needs the verb `+VerbJoin+` on the tenant`,
+			`request.userInfo.username + " may not put namespace \"" + object.metadata.name + "\" into tenant \"" + variables.touched[0] + `+
+				`"\" or take it out; a role that allows it has the verb `+VerbJoin+` on tenants in the group capsule.clastix.io"`,
+		))
+	}
+	return guard("weir-membership", v1.ValidatingAdmissionPolicySpec{
+		// Labels can be changed through the subresources too.
+		MatchConstraints: match([]string{""}, []string{"namespaces", "namespaces/*"}, v1.Create, v1.Update),
+		Variables: []v1.Variable{
+			variable("now", tenants, "object"),
+			variable("before", `oldObject == null ? [] : `+tenants, "oldObject"),
+			{Name: "joins", Expression: `variables.now.filter(t, !(t in variables.before))`},
+			{Name: "touched", Expression: `variables.joins + variables.before.filter(t, !(t in variables.now))`},
+			variable("collects", collects, ""),
+		},
+		Validations: validations,
+	}, map[string]metav1.LabelSelector{"": {}})
 }
 
-// Membership returns the policy that guards who is in a tenant: a namespace
-// joins or leaves one only by somebody who may [VerbAssign] that tenant, names
-// no two, and is none of the system. Status and finalize are guarded too, for
-// they can change metadata.
-//
-// It is for clusters without Capsule, which has its own guard and brings
-// namespaces in on behalf of owners.
-func Membership() Policy {
-	check := `authorizer.group("` + v1beta2.GroupVersion.Group + `").resource("tenants").name(t).check("` + VerbAssign + `").allowed()`
-	return policy("tenant-membership.weir.dev", admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
-			RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-				Rule: admissionv1.Rule{
-					APIGroups: []string{""}, APIVersions: []string{"*"},
-					Resources: []string{"namespaces", "namespaces/status", "namespaces/finalize"},
-				},
-			},
-		}}},
-		Variables: []admissionv1.Variable{
-			{Name: "is", Expression: tenantsOf("object")},
-			{Name: "was", Expression: tenantsOf("oldObject")},
-			{Name: "changed", Expression: `variables.is.filter(t, !(t in variables.was)) + variables.was.filter(t, !(t in variables.is))`},
-		},
-		Validations: []admissionv1.Validation{
-			{
-				Expression: `variables.is.all(t, t in variables.was) || !(object.metadata.name == "default" || object.metadata.name.startsWith("kube-"))`,
-				Message:    "a namespace of the system cannot be in a tenant",
-			},
-			{
-				Expression: `variables.changed.size() == 0 || variables.is.all(t, t == variables.is[0])`,
-				Message:    "the namespace names several tenants by its label and owner references; it can be in one only",
-			},
-			{
-				Expression:        `variables.changed.all(t, ` + check + `)`,
-				Message:           "who changes the tenant of a namespace must be allowed to " + VerbAssign + " that tenant",
-				MessageExpression: `"who changes the tenant of a namespace must be allowed to ` + VerbAssign + ` that tenant; not allowed for one of: " + variables.changed.join(", ")`,
-			},
-		},
-	})
-}
+const (
+	// tenants are the names of the tenants that a namespace says it is in.
+	tenants = `($.metadata.?labels[?"` + v1beta2.LabelTenant + `"].orValue("") == "" ? [] : [string($.metadata.labels["` + v1beta2.LabelTenant + `"])]) +
+$.metadata.?ownerReferences.orValue([])
+.filter(r, r.kind == "` + v1beta2.KindTenant + `" && r.apiVersion.startsWith("capsule.clastix.io/"))
+.map(r, string(r.name))`
+
+	// collects says that the garbage collector takes off references to a tenant
+	// that is gone.
+	collects = `variables.joins.size() == 0 &&
+request.userInfo.username in ["system:kube-controller-manager", "system:serviceaccount:kube-system:generic-garbage-collector"]`
+)
