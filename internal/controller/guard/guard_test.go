@@ -8,17 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -345,75 +341,6 @@ func TestForbidden(t *testing.T) {
 	if !k.State().InForce {
 		t.Error("protection is not said to be in force")
 	}
-}
-
-// old is the client of an API server without admission policies.
-type old struct {
-	client.Client
-	served func() bool
-}
-
-func (o old) RESTMapper() meta.RESTMapper { return mapper{old: o} }
-
-type mapper struct {
-	meta.RESTMapper
-	old
-}
-
-func (m mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if gk.Group == v1.GroupName && !m.served() {
-		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
-	}
-	return m.Client.RESTMapper().RESTMapping(gk, versions...)
-}
-
-// An API server without the feature is asked again, for it may be upgraded.
-func TestNotServed(t *testing.T) {
-	w := newWorld(t)
-	w.grant()
-	upgraded := make(chan struct{})
-	w.options.Client = old{w.client(w.config), func() bool {
-		select {
-		case <-upgraded:
-			return true
-		default:
-			return false
-		}
-	}}
-	w.options.Again = 10 * time.Millisecond
-	k, _ := w.start()
-	s := w.want(guard.NotServed)
-	if s.InForce || k.State() != s || !strings.Contains(s.Message, "1.30") {
-		t.Errorf("the state is %+v", s)
-	}
-	if err := w.admin.Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); err != nil {
-		t.Fatal(err)
-	}
-	close(upgraded)
-	w.want(guard.InForce)
-}
-
-// Before it has looked, a keeper does not claim anything; and it ends when it
-// is told to, whatever it waits for.
-func TestEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		never := old{served: func() bool { return false }}
-		k := guard.New(guard.Options{Client: never, Log: logr.Discard()})
-		if s := k.State(); s.InForce || s.Reason != guard.Unknown {
-			t.Errorf("the state is %+v", s)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- k.Start(ctx) }()
-		synctest.Wait()
-		if s := k.State(); s.Reason != guard.NotServed {
-			t.Errorf("the state is %+v", s)
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // The command of the page for a cluster that Weir has left takes all away.
