@@ -37,9 +37,11 @@ const (
 // Change is what was done with one object.
 type Change struct {
 	object.Key
-	// UID is that of the object, empty when it was not there before.
-	UID  types.UID
-	Kind Kind
+	// UID and Version are those of the object as it was found, empty when it was
+	// not there before.
+	UID     types.UID
+	Version string
+	Kind    Kind
 	// Revised says that its status tells of another artifact than before.
 	Revised bool
 	// Artifact is what the object stands for, nil when it was deleted or is a
@@ -100,7 +102,10 @@ func (r *run) outcome(result *reconciler.Result) *Outcome {
 		t := r.told[o.Key]
 		left := slices.Contains(o.Reasons, plan.HandedOver)
 		if o.Err == nil && (o.Verb.Writes() || t.changed || left) {
-			out.Changes = append(out.Changes, Change{o.Key, o.Pre.UID, kindOf(o), t.revised, artifacts[o.Key], o.Message})
+			out.Changes = append(out.Changes, Change{
+				Key: o.Key, UID: o.Pre.UID, Version: o.Pre.ResourceVersion, Kind: kindOf(o),
+				Revised: t.revised, Artifact: artifacts[o.Key], Why: o.Message,
+			})
 		}
 	}
 	return out

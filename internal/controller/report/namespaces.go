@@ -80,7 +80,7 @@ func namespaces(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs 
 func (d deed) on(c publish.Change, g *v1beta1.ArtifactGenerator) Note {
 	about := &corev1.Namespace{}
 	about.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	about.Name, about.UID = c.Name, c.UID
+	about.Name, about.UID, about.ResourceVersion = c.Name, c.UID, c.Version
 	e := d.Event
 	e.Message = fmt.Sprintf("Namespace %s, %s ArtifactGenerator %s/%s", c.Name, d.told, g.Namespace, g.Name)
 	if c.Why != "" {

@@ -105,7 +105,7 @@ func claims(g *v1beta1.ArtifactGenerator, list []publish.Change, reason, what st
 	for _, c := range list[:min(len(list), maxClaims)] {
 		about := &sourcev1.ExternalArtifact{}
 		about.SetGroupVersionKind(external.Kind)
-		about.Namespace, about.Name, about.UID = c.Namespace, c.Name, c.UID
+		about.Namespace, about.Name, about.UID, about.ResourceVersion = c.Namespace, c.Name, c.UID, c.Version
 		out = append(out, Note{about, loop.Event{
 			Warning: true, Reason: reason, Action: actionPublish,
 			Message: fmt.Sprintf("ExternalArtifact %s, %s ArtifactGenerator %s/%s", name(c), what, g.Namespace, g.Name),

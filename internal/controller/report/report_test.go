@@ -205,3 +205,18 @@ func TestTokens(t *testing.T) {
 		t.Error("other revisions have the same token")
 	}
 }
+
+// The API server's recorder takes events about an object at one version for the
+// same, so that what happens to it next must name the next version.
+func TestObjectsAreNamedWithTheirVersion(t *testing.T) {
+	for _, c := range []publish.Change{change("a", publish.TakenOver, true), namespace("n", publish.TakenOver)} {
+		c.UID, c.Version = "u", "7"
+		told := false
+		for _, n := range report.Of(generator(), []publish.Change{c}, false) {
+			told = told || n.About.GetUID() == "u" && n.About.GetResourceVersion() == "7"
+		}
+		if !told {
+			t.Errorf("no event is about version 7 of %s", c.Key)
+		}
+	}
+}
