@@ -126,6 +126,38 @@ func TestReviews(t *testing.T) {
 	}
 }
 
+// Where an account may do something in all namespaces, many of them cost as many
+// questions as one; where it may not, each namespace is asked for, and in few
+// namespaces it always is.
+func TestReviewsOfMany(t *testing.T) {
+	const n = 100
+	uses := map[string]access.Use{}
+	for i := range n {
+		uses[fmt.Sprintf("t%02d", i)] = access.Use{Manage: true, Withdraw: true}
+	}
+	s := &server{}
+	if errs := access.NewDesk(s, 0).Check(t.Context(), own, uses); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	want := []string{"account g/sa", "create namespaces/", "delete externalartifacts/", "get externalartifacts/", "get namespaces/", "patch namespaces/"}
+	if diff := cmp.Diff(want, s.takeAsked()); diff != "" {
+		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+
+	s.denied = func(a authorizationv1.ResourceAttributes) bool {
+		return a.Verb == "delete" && (a.Namespace == "" || a.Namespace == "t07")
+	}
+	errs := access.NewDesk(s, 0).Check(t.Context(), own, uses)
+	if asked := len(s.takeAsked()); asked != len(want)+n || len(errs) != 1 || errs["t07"] == nil {
+		t.Errorf("with one right less in one namespace: %d questions, errors %v", asked, errs)
+	}
+
+	s.denied = func(a authorizationv1.ResourceAttributes) bool { return a.Namespace == "" && a.Name == "" }
+	if errs := access.NewDesk(s, 0).Check(t.Context(), own, uses); len(errs) > 0 {
+		t.Errorf("with rights for each namespace: %v", errs)
+	}
+}
+
 // R22, R24: nobody is asked where the controller acts on its own account.
 func TestNoReviews(t *testing.T) {
 	s := &server{missing: true}

@@ -24,6 +24,11 @@ import (
 // parallel is how many reviews are under way at a time.
 const parallel = 16
 
+// many is from how many namespaces on it is asked first whether an account may
+// do something in all of them: where roles are bound in the cluster, as they are
+// for those who look after many namespaces, that is all there is to ask.
+const many = 16
+
 // ErrMissing says that a ServiceAccount does not exist. RBAC goes by names and
 // would still allow what it was allowed.
 var ErrMissing = errors.New("does not exist")
@@ -107,19 +112,45 @@ func (d *Desk) exists(ctx context.Context, a Account) error {
 	return err
 }
 
-// ask has the questions answered that are not yet, each once. It returns those
-// that could not be, with the reason.
+// ask has the questions of namespaces answered that are not yet, each once. It
+// returns those that could not be, with the reason.
 func (d *Desk) ask(ctx context.Context, asked map[string][]question) map[question]error {
-	open := map[question]bool{}
+	if len(asked) >= many {
+		wide := map[question]bool{}
+		for q := range d.open(asked) {
+			wide[q.everywhere()] = true
+		}
+		// No answer to these is no harm: then the others are asked.
+		d.send(ctx, wide)
+	}
+	return d.send(ctx, d.open(asked))
+}
+
+// open returns the questions that are not answered yet, neither for themselves
+// nor for everywhere.
+func (d *Desk) open(asked map[string][]question) map[question]bool {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := map[question]bool{}
 	for _, questions := range asked {
 		for _, q := range questions {
-			if _, known := d.answers[q]; !known {
-				open[q] = true
+			if _, known := d.answers[q]; !known && !d.answers[q.everywhere()] {
+				out[q] = true
 			}
 		}
 	}
-	d.mu.Unlock()
+	return out
+}
+
+// everywhere returns the question for all namespaces, which the API server takes
+// an empty namespace or name for.
+func (q question) everywhere() question {
+	q.namespace, q.name = "", ""
+	return q
+}
+
+// send asks questions. It returns those that were not answered, with the reason.
+func (d *Desk) send(ctx context.Context, open map[question]bool) map[question]error {
 	failed := map[question]error{}
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -163,7 +194,7 @@ func (d *Desk) verdict(questions []question, failed map[question]error) error {
 		if err := failed[q]; err != nil {
 			return err
 		}
-		if !d.answers[q] {
+		if !d.answers[q] && !d.answers[q.everywhere()] {
 			lacking = append(lacking, q.need)
 		}
 	}
