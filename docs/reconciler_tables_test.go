@@ -202,7 +202,7 @@ func directivesTable(*testing.T) table {
 	}{
 		{"`SkipApply`", plan.Directive{SkipApply: true}}, {"`SkipDelete`", plan.Directive{SkipDelete: true}},
 		{"`Keep`", plan.Directive{Keep: true}}, {"`HandOver`", plan.Directive{HandOver: true}},
-		{"`Reject`", plan.Directive{Reject: true}}, {"`Update: Recreate`", plan.Directive{Update: policy.Recreate}},
+		{"`Reject`", plan.Directive{Reject: true}}, {"`RejectDelete`", plan.Directive{RejectDelete: true}}, {"`Update: Recreate`", plan.Directive{Update: policy.Recreate}},
 	} {
 		f := facts()
 		changed(&f)

@@ -48,10 +48,10 @@ func TestArtifactGeneratorBounds(t *testing.T) {
 	s := serve(t, generators)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if errs := s.admit(t, object(t, base, expand(test.spec, test.max))); len(errs) > 0 {
+			if errs := s.admit(t, kinds[0].object(t, base, expand(test.spec, test.max))); len(errs) > 0 {
 				t.Errorf("%d is refused: %.300q", test.max, errs)
 			}
-			if errs := s.admit(t, object(t, base, expand(test.spec, test.max+1))); len(errs) != 1 {
+			if errs := s.admit(t, kinds[0].object(t, base, expand(test.spec, test.max+1))); len(errs) != 1 {
 				t.Errorf("%d gives %d errors, want 1: %.300q", test.max+1, len(errs), errs)
 			}
 		})

@@ -77,7 +77,6 @@ type options struct {
 	url    func(path string) string
 	// namespace is that of the program; it may be empty.
 	namespace string
-	tenants   Tenants
 }
 
 // options returns what the flags come to, or all that is wrong with them.
@@ -106,7 +105,10 @@ func (c *Config) options(logs io.Writer) (*options, error) {
 		keep: keep.Options{URL: url, TTL: c.Storage.TTL, Records: c.Storage.Records, Log: log.WithName("store")},
 		generators: artifactgenerator.Options{
 			URL: url, Wait: c.Fetch.Wait,
-			Recipe: recipe.Options{NoCrossNamespaceRefs: c.Tenants.NoCrossNamespaceRefs},
+			Recipe: recipe.Options{
+				NoCrossNamespaceRefs: c.Tenants.NoCrossNamespaceRefs, DefaultServiceAccount: c.Tenants.DefaultServiceAccount,
+			},
+			Overrides: c.Tenants.OverrideManagers, NoNamespaces: !c.Watch.AllNamespaces,
 			Build:  build.Options{Compose: compose.Options{RootGlobs: c.Gates.SourceRootGlobs}},
 			Jitter: loop.Jitter(float64(c.JitterPercent), rand.Float64), //nolint:gosec // no secret
 		},
@@ -115,7 +117,7 @@ func (c *Config) options(logs io.Writer) (*options, error) {
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](c.MinRetryDelay, c.MaxRetryDelay),
 		},
 		webhook: notify.Options{URL: c.EventsAddr, Controller: name, Scheme: manager.Scheme, Log: log.WithName("events")},
-		listen:  c.Storage.Addr, url: url, namespace: c.Watch.Namespace, tenants: c.Tenants,
+		listen:  c.Storage.Addr, url: url, namespace: c.Watch.Namespace,
 	}
 	if c.QPS > 0 {
 		o.limiter = flowcontrol.NewTokenBucketRateLimiter(float32(c.QPS), c.Burst)

@@ -29,7 +29,7 @@ var layers = []struct {
 	// pure rooms import no client, os or net, and read no clock.
 	pure bool
 }{
-	{"api", []string{"api/source/v1beta1"}, true},
+	{"api", []string{"api/source/v1beta1", "api/capsule/v1beta2"}, true},
 	// The object reconciler is for other modules too and knows nothing of this one.
 	{"reconciler decides", []string{
 		"pkg/reconciler/object", "pkg/reconciler/policy", "pkg/reconciler/stamp", "pkg/reconciler/fault",
@@ -50,16 +50,24 @@ var layers = []struct {
 		"internal/values", "internal/metadata", "internal/archive", "internal/pack", "internal/inputs",
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
+	{"replications decide", []string{
+		"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate",
+		"internal/protect/mark", "internal/protect",
+	}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{
-		"internal/local", "internal/fetch", "internal/durable", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
+		"internal/access", "internal/local", "internal/fetch", "internal/durable", "internal/store", "internal/serve", "internal/relay", "internal/beacon", "internal/notify", "internal/metrics",
 	}, false},
 	{"controller values", []string{
-		"internal/controller/external", "internal/controller/ledger", "internal/controller/draft",
+		"internal/controller/external", "internal/controller/space", "internal/controller/ledger",
+		"internal/controller/draft", "internal/controller/item",
 	}, true},
 	{"controllers", []string{
-		"internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
+		"internal/controller/guard", "internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
 		"internal/controller/report", "internal/controller/artifactgenerator",
+		"internal/controller/account", "internal/controller/membership", "internal/controller/tenant",
+		"internal/controller/origin", "internal/controller/record", "internal/controller/wake", "internal/controller/sight",
+		"internal/controller/replication",
 	}, false},
 	{"kinds of commands", []string{"internal/cli/kind"}, true},
 	{"programs", []string{
@@ -81,10 +89,11 @@ var notPure = []string{
 // closed rooms have a list of all that they may import beside the standard
 // library.
 var closed = map[string][]string{
-	"api/source/v1beta1": {"k8s.io/apimachinery"},
-	"internal/fail":      {},
-	"internal/glob":      {},
-	"internal/step":      {},
+	"api/source/v1beta1":  {"k8s.io/apimachinery"},
+	"api/capsule/v1beta2": {"k8s.io/apimachinery"},
+	"internal/fail":       {},
+	"internal/glob":       {},
+	"internal/step":       {},
 	"internal/loop": {
 		module + "internal/fail", module + "internal/step",
 		"k8s.io/apimachinery", "sigs.k8s.io/controller-runtime", "github.com/evanphx/json-patch/v5",

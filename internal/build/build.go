@@ -69,7 +69,7 @@ func Build(ctx context.Context, r *recipe.Recipe, sources map[string]Source, o O
 	}
 	wanted, withheld := r.Artifacts(b.trees)
 	for _, w := range withheld {
-		b.result.fail(w.Subject, w.Err)
+		b.result.fail(Failure{Subject: w.Subject, Namespace: w.Namespace, Name: w.Name}, w.Err)
 	}
 	wanted = b.namespaces(wanted)
 	if err := b.artifacts(ctx, wanted); err != nil {
@@ -103,7 +103,7 @@ func (b *builder) artifacts(ctx context.Context, wanted []recipe.Artifact) error
 	}
 	for i, w := range wanted {
 		if errs[i] != nil {
-			b.result.fail(w.Namespace+"/"+w.Name, errs[i])
+			b.result.fail(ofArtifact(w.Namespace, w.Name), errs[i])
 			continue
 		}
 		b.result.Artifacts = append(b.result.Artifacts, made[i])

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -140,10 +141,20 @@ func TestErrCounts(t *testing.T) {
 		}
 	}
 	check("First", fail.Stall)
-	want := "5 failed, 2 built: ns/a0: broken; ns/a1: broken; ns/a2: broken; and 2 more"
+	want := "5 failed, 2 built: ns/a0, ns/a1, ns/a2: broken; and 2 more"
 	if got := r.Err().Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Failures = append(r.Failures, build.Failure{Subject: "ns/z", Err: fail.Retried("Second", "gone")})
 	check("Second", fail.Retry)
+	// Whatever has its time is tried at that time.
+	r.Failures = append(r.Failures,
+		build.OfNamespace("ns", &fail.Error{Reason: "Third", Class: fail.Stall, After: time.Minute, Err: errors.New("denied")}),
+		build.OfNamespace("ns", &fail.Error{Reason: "Third", Class: fail.Stall, After: time.Second, Err: errors.New("denied")}))
+	check("Second", fail.Wait)
+	if e, _ := fail.As(r.Err()); e.After != time.Second {
+		t.Errorf("it is tried after %v", e.After)
+	}
+	r.Failures = r.Failures[6:]
+	check("Third", fail.Stall)
 }

@@ -43,21 +43,19 @@ func (b *builder) namespaces(wanted []recipe.Artifact) []recipe.Artifact {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := b.recipe.Managed.Admit(name); err != nil {
 			refused[name] = true
-			b.result.fail(subject(name), fail.Stalled(v1beta1.ReasonValidationFailed,
-				"spec.managedNamespaces.allowedNames: %w", err))
+			b.result.Failures = append(b.result.Failures, OfNamespace(name, fail.Stalled(v1beta1.ReasonValidationFailed,
+				"spec.managedNamespaces.allowedNames: %w", err)))
 			continue
 		}
 		set, err := b.metadata(name, files[name])
 		if err != nil {
-			b.result.fail(subject(name), &fail.Error{Reason: v1beta1.ReasonBuildFailed, Err: err})
+			b.result.Failures = append(b.result.Failures, OfNamespace(name, &fail.Error{Reason: v1beta1.ReasonBuildFailed, Err: err}))
 			continue
 		}
 		b.result.Namespaces = append(b.result.Namespaces, Namespace{Name: name, Metadata: set.Stamped("")})
 	}
 	return slices.DeleteFunc(wanted, func(a recipe.Artifact) bool { return refused[a.Namespace] })
 }
-
-func subject(name string) string { return fmt.Sprintf("namespace %q", name) }
 
 // metadata computes what the namespace gets. A file that does not exist asks
 // for nothing: tenants may have one, and need not.

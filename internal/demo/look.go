@@ -61,6 +61,9 @@ func (e *eye) look(ctx context.Context) (picture, error) {
 				continue
 			}
 			made := artifactOf(a)
+			if a.Namespace != g.Namespace {
+				made.Name = a.Namespace + "/" + a.Name
+			}
 			for _, k := range kustomizations.Items {
 				if !applies(k, a) {
 					continue

@@ -34,8 +34,9 @@ type source struct {
 // artifact is an ExternalArtifact with who applies it.
 type artifact struct {
 	state
-	Name, Revision string
-	Size           int64 // bytes
+	Name     string // with the namespace, if it is not the generator's
+	Revision string
+	Size     int64 // bytes
 	// Origin is the revision of the source that it tells of; may be empty.
 	Origin string
 	// Fresh says that the revision has just changed.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 )
 
@@ -27,6 +28,7 @@ var scenes = []scene{
 		"chart":  {"OCIRepository", "apps/podinfo-chart"},
 		"values": {"GitRepository", "apps/podinfo-values"},
 	}},
+	{"tenants", map[string][2]string{"fleet": {"GitRepository", "flux-system/fleet"}}},
 }
 
 // consumers is who applies what the generators make.
@@ -49,11 +51,20 @@ func (w *world) setScenes(ctx context.Context) error {
 				return err
 			}
 		}
-		if _, err := w.cluster.Kubectl(ctx, nil, "apply", "-f", w.path("examples", s.example, "generator.yaml")); err != nil {
+		files := []string{"apply", "-f", w.path("examples", s.example, "generator.yaml")}
+		if rights := w.path("examples", s.example, "rbac.yaml"); exists(rights) {
+			files = append(files, "-f", rights)
+		}
+		if _, err := w.cluster.Kubectl(ctx, nil, files...); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // push pushes a directory and applies the source that it is for.

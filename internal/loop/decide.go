@@ -112,7 +112,7 @@ func (e ending) conditions(was []metav1.Condition, generation int64) []metav1.Co
 // announce returns the conditions of an object that is being worked on. One
 // that failed and is tried again stays so, unless somebody asked for it: it
 // would be written twice at every try, to say the same in the end.
-func announce(was []metav1.Condition, generation int64, message string, requested bool) []metav1.Condition {
+func announce(was []metav1.Condition, generation int64, message, working string, requested bool) []metav1.Condition {
 	r := meta.FindStatusCondition(was, ready)
 	again := r != nil && r.Status == metav1.ConditionFalse && r.ObservedGeneration == generation &&
 		!meta.IsStatusConditionTrue(was, stalled)
@@ -120,7 +120,7 @@ func announce(was []metav1.Condition, generation int64, message string, requeste
 		return was
 	}
 	s := newSetter(was, generation, message)
-	s.set(ready, metav1.ConditionUnknown, progressing)
+	s.set(ready, metav1.ConditionUnknown, working)
 	s.when(true, reconciling, progressing)
 	s.when(false, stalled, "")
 	return s.sorted()

@@ -44,12 +44,30 @@ type Kind[T Object] struct {
 	New func() T
 	// Finalizer keeps an object until Finalize is done with it.
 	Finalizer string
+	// Needed reports whether an object has to be kept, by its status at the end
+	// of a pass: its finalizer is then set only when work begins, and taken off
+	// when it is not needed any more. Nil means always.
+	Needed func(T) bool
+	// Obsolete are finalizers of predecessors; they are taken off.
+	Obsolete []string
+	// Request is the annotation that asks for a pass whenever its value changes;
+	// empty means Flux's.
+	Request string
 	// Handled returns the field of the status for the request that was last
-	// acted on.
+	// acted on. Nil means that the annotation is taken off instead.
 	Handled func(T) *string
 	// Interval returns the time between two passes. Less than ten seconds
 	// counts as that.
 	Interval func(T) time.Duration
+	// Unbounded takes intervals as they are; zero means that passes are not made
+	// by the clock.
+	Unbounded bool
+	// Working is the reason of Ready while work is under way; empty means
+	// Progressing.
+	Working string
+	// Conditions returns further conditions of an object, which are written with
+	// the status; nil means none.
+	Conditions func(T) []metav1.Condition
 	// Suspended reports whether the object is to be left alone; nil means
 	// never. One that is being deleted is finalized all the same.
 	Suspended func(T) bool
@@ -132,13 +150,13 @@ func (l *Loop[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	mine := controllerutil.ContainsFinalizer(obj, l.Kind.Finalizer) && !l.isFinalized(obj)
 	switch {
-	case r.deleting() && mine:
+	case r.deleting() && (mine || r.hasObsolete()):
 		return r.finalize(ctx)
 	case r.deleting():
 		return reconcile.Result{}, nil
 	case l.Kind.Suspended != nil && l.Kind.Suspended(obj):
 		return r.suspended(ctx)
-	case !mine:
+	case !mine && l.Kind.Needed == nil:
 		// What the steps create must never be without someone to remove it.
 		if err := r.setFinalizer(ctx, true); err != nil {
 			return r.end(ctx, err)
@@ -190,7 +208,13 @@ func (l *Loop[T]) conflicted(name types.NamespacedName, did bool) {
 }
 
 func (l *Loop[T]) interval(obj T) time.Duration {
-	d := max(l.Kind.Interval(obj), minInterval)
+	d := l.Kind.Interval(obj)
+	switch {
+	case !l.Kind.Unbounded:
+		d = max(d, minInterval)
+	case d <= 0:
+		return 0
+	}
 	if l.Jitter != nil {
 		d = l.Jitter(d)
 	}

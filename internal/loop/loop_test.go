@@ -214,6 +214,7 @@ var (
 	errBuild  = fail.Retried("BuildFailed", "no file")
 	errSource = &fail.Error{Reason: "SourceFetchFailed", Class: fail.Wait, After: 5 * time.Second, Err: errors.New("no source")}
 	errSpec   = fail.Stalled("ValidationFailed", "bad glob")
+	errDenied = &fail.Error{Reason: "AccessDenied", Class: fail.Stall, After: time.Minute, Err: errors.New("no right")}
 	resources = schema.GroupResource{Resource: "externalartifacts"}
 	errBusy   = apierrors.NewConflict(resources, "a", errors.New("modified"))
 	errOwned  = apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict}}, "owned by helm")
@@ -319,6 +320,11 @@ func TestEndings(t *testing.T) {
 			was: retried, begin: true, err: errSpec, writes: 1, kstatus: "Failed",
 			want:   []string{"Ready=False ValidationFailed@2: bad glob", "Stalled=True ValidationFailed@2: bad glob"},
 			events: []string{"podinfo Warning ValidationFailed: bad glob"},
+		},
+		"stall on what gives no sign": {
+			was: isReady, err: errDenied, writes: 1, after: time.Minute, kstatus: "Failed",
+			want:   []string{"Ready=False AccessDenied@2: no right", "Stalled=True AccessDenied@2: no right"},
+			events: []string{"podinfo Warning AccessDenied: no right"},
 		},
 		"stall, the same again": {
 			was: stalled, err: errSpec, kstatus: "Failed",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type Pass struct {
 
 	begun   bool
 	begin   func(ctx context.Context, message string) error
+	record  func(ctx context.Context) error
 	message string
 }
 
@@ -52,6 +54,15 @@ func (p *Pass) Begin(ctx context.Context, message string) error {
 	}
 	p.begun = true
 	return nil
+}
+
+// Record writes the status as the steps have made it so far, once more if the
+// work has begun.
+func (p *Pass) Record(ctx context.Context, message string) error {
+	if !p.begun {
+		return p.Begin(ctx, message)
+	}
+	return p.record(ctx)
 }
 
 // Succeed sets the message for the case that the pass ends with success.
@@ -78,13 +89,14 @@ func newRun[T Object](l *Loop[T], obj T) (*run[T], error) {
 		return nil, err
 	}
 	r := &run[T]{
-		Loop: l, obj: obj, was: obj.GetConditions(), requested: obj.GetAnnotations()[requestedAt],
+		Loop: l, obj: obj, was: obj.GetConditions(), requested: obj.GetAnnotations()[cmp.Or(l.Kind.Request, requestedAt)],
 		version: obj.GetResourceVersion(), status: status,
 	}
 	r.pass = Pass{
 		Settled:   isSettled(r.was, obj.GetGeneration()),
-		Requested: r.requested != "" && r.requested != *l.Kind.Handled(obj),
+		Requested: r.requested != "" && (l.Kind.Handled == nil || r.requested != *l.Kind.Handled(obj)),
 		begin:     r.begin,
+		record:    func(ctx context.Context) error { return r.writeStatus(ctx, false) },
 	}
 	return r, nil
 }
@@ -92,7 +104,12 @@ func newRun[T Object](l *Loop[T], obj T) (*run[T], error) {
 func (r *run[T]) deleting() bool { return !r.obj.GetDeletionTimestamp().IsZero() }
 
 func (r *run[T]) begin(ctx context.Context, message string) error {
-	r.obj.SetConditions(announce(r.was, r.obj.GetGeneration(), message, r.pass.Requested))
+	if r.Kind.Needed != nil && !r.deleting() && !slices.Contains(r.obj.GetFinalizers(), r.Kind.Finalizer) {
+		if err := r.setFinalizer(ctx, true); err != nil {
+			return err
+		}
+	}
+	r.obj.SetConditions(announce(r.was, r.obj.GetGeneration(), message, cmp.Or(r.Kind.Working, progressing), r.pass.Requested))
 	return r.writeStatus(ctx, false)
 }
 
@@ -102,11 +119,14 @@ func (r *run[T]) suspended(ctx context.Context) (reconcile.Result, error) {
 	r.acknowledge()
 	r.obj.SetConditions(suspend(r.was, r.obj.GetGeneration()))
 	err := r.writeStatus(ctx, true)
+	if err == nil {
+		err = r.settleMetadata(ctx)
+	}
 	return r.queue(ctx, ending{}, err)
 }
 
 func (r *run[T]) acknowledge() {
-	if r.requested != "" {
+	if r.requested != "" && r.Kind.Handled != nil {
 		*r.Kind.Handled(r.obj) = r.requested
 	}
 }
@@ -156,7 +176,11 @@ func (r *run[T]) end(ctx context.Context, err error) (reconcile.Result, error) {
 	if r.pass.begun || !e.unfinished {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		if err := r.writeStatus(last, true); err != nil {
+		err := r.writeStatus(last, true)
+		if err == nil && !e.unfinished {
+			err = r.settleMetadata(last)
+		}
+		if err != nil {
 			return r.queue(ctx, e, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -25,6 +26,7 @@ const maxTries = 5
 // conditions still name the generation that the pass has seen. Before the work
 // starts (last is false) a new generation is a reason to start over.
 func (r *run[T]) writeStatus(ctx context.Context, last bool) error {
+	r.decorate()
 	status, err := statusOf(r.obj)
 	if err != nil {
 		return err
@@ -63,17 +65,63 @@ func (r *run[T]) retake(ctx context.Context, last bool) bool {
 	return last || now.GetGeneration() == r.obj.GetGeneration()
 }
 
+// decorate adds the conditions that the kind has beside those of the loop.
+func (r *run[T]) decorate() {
+	if r.Kind.Conditions == nil {
+		return
+	}
+	is := slices.Clone(r.obj.GetConditions())
+	for _, c := range r.Kind.Conditions(r.obj) {
+		c.ObservedGeneration = r.obj.GetGeneration()
+		meta.SetStatusCondition(&is, c)
+	}
+	r.obj.SetConditions((&setter{conditions: is}).sorted())
+}
+
 // setFinalizer puts the finalizer on the object, or takes it off.
 func (r *run[T]) setFinalizer(ctx context.Context, on bool) error {
-	rest := slices.DeleteFunc(slices.Clone(r.obj.GetFinalizers()), func(f string) bool { return f == r.Kind.Finalizer })
-	if on {
-		rest = append(rest, r.Kind.Finalizer)
-	}
+	rest := r.finalizers(on)
 	change := map[string]any{"metadata": map[string]any{"finalizers": rest}}
 	if err := r.patch(ctx, change, patchWhole(r.Client)); err != nil {
 		return fmt.Errorf("writing the finalizer: %w", err)
 	}
 	r.obj.SetFinalizers(rest)
+	return nil
+}
+
+// finalizers returns those of the object with ours, or without.
+func (r *run[T]) finalizers(on bool) []string {
+	rest := slices.DeleteFunc(slices.Clone(r.obj.GetFinalizers()), func(f string) bool {
+		return f == r.Kind.Finalizer || slices.Contains(r.Kind.Obsolete, f)
+	})
+	if on {
+		rest = append(rest, r.Kind.Finalizer)
+	}
+	return rest
+}
+
+func (r *run[T]) hasObsolete() bool {
+	return slices.ContainsFunc(r.obj.GetFinalizers(), func(f string) bool { return slices.Contains(r.Kind.Obsolete, f) })
+}
+
+// settleMetadata takes off, after a pass, a request that is not acknowledged in
+// the status, and finalizers that are not needed any more.
+func (r *run[T]) settleMetadata(ctx context.Context) error {
+	about := map[string]any{}
+	if r.requested != "" && r.Kind.Handled == nil {
+		about["annotations"] = map[string]any{r.Kind.Request: nil}
+	}
+	has := slices.Contains(r.obj.GetFinalizers(), r.Kind.Finalizer)
+	need := has && (r.Kind.Needed == nil || r.deleting() || r.Kind.Needed(r.obj))
+	if has != need || r.hasObsolete() {
+		about["finalizers"] = r.finalizers(need)
+	}
+	if len(about) == 0 {
+		return nil
+	}
+	if err := r.patch(ctx, map[string]any{"metadata": about}, patchWhole(r.Client)); err != nil {
+		return fmt.Errorf("writing the metadata: %w", err)
+	}
 	return nil
 }
 

@@ -16,6 +16,9 @@ import (
 // reserved are the namespaces that no generator manages.
 var reserved = []string{"default", "flux-system", "kube-public", "kube-system"}
 
+// IsReserved reports whether no generator may manage the namespace.
+func IsReserved(name string) bool { return slices.Contains(reserved, name) }
+
 // Policy is a validated spec.managedNamespaces. Concurrent use is safe.
 type Policy struct {
 	names       []rule
@@ -100,7 +103,7 @@ func checkOperation(op v1beta1.MetadataOperation) error {
 
 // Admit says why the namespace may not be managed; nil means that it may.
 func (p *Policy) Admit(name string) error {
-	if slices.Contains(reserved, name) {
+	if IsReserved(name) {
 		return fmt.Errorf("the namespace %q is reserved and cannot be managed", name)
 	}
 	var failed error

@@ -50,7 +50,9 @@ type Cluster struct{ events.EventRecorder }
 // maxNote is the longest text that the API server takes in an event, in bytes.
 const maxNote = 1024
 
-// Record implements [loop.Events].
+// Record implements [loop.Events]. Events of six minutes that agree in the
+// object with its version, the reason and the action become one, whatever their
+// messages: who records about an object that it has not read gives its version.
 func (c Cluster) Record(about client.Object, e loop.Event) {
 	kind := corev1.EventTypeNormal
 	if e.Warning {

@@ -16,6 +16,9 @@ import (
 type Withheld struct {
 	// Subject names it in messages.
 	Subject string
+	// Namespace and Name are those of the artifact, empty for a directory, of
+	// which not even that is known.
+	Namespace, Name string
 	// Err says why, with a reason.
 	Err error
 }
@@ -88,7 +91,7 @@ func (r *Recipe) separate(all []Artifact) ([]Artifact, []Withheld) {
 			unique = append(unique, a)
 		case n > 1:
 			collisions = append(collisions, Withheld{
-				Subject: a.Namespace + "/" + a.Name,
+				Subject: a.Namespace + "/" + a.Name, Namespace: a.Namespace, Name: a.Name,
 				Err: fail.Stalled(v1beta1.ReasonBuildFailed,
 					"pathPattern %q gives this name to %d artifacts, of %s; captures are lower-cased, and every directory needs a name of its own",
 					r.patternText, n, quoteAll(dirs[k])),

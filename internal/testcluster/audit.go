@@ -17,13 +17,16 @@ const auditLog = "audit.log"
 
 // auditPolicy logs every request twice: when it is received and when its
 // response is complete (a watch: has started). Deletions are logged with their
-// bodies because a dry run may be asked for in there.
+// bodies because a dry run may be asked for in there, and reviews because they
+// are about somebody else.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitManagedFields: true
 rules:
 - level: Request
   verbs: [delete, deletecollection]
+- level: Request
+  resources: [{group: authorization.k8s.io, resources: [subjectaccessreviews]}]
 - level: Metadata
 `
 
@@ -61,10 +64,19 @@ type Event struct {
 	// What it is about; a request for something else than a resource has only
 	// the URI, which includes the query.
 	Group, Resource, Subresource, Namespace, Name, URI string
+	// Review is what a SubjectAccessReview asked, nil for other requests.
+	Review *Review
 	// DryRun is true when nothing was to be stored.
 	DryRun bool
 	// Code is the status of the response.
 	Code int
+}
+
+// Review is a question whether somebody may do something.
+type Review struct {
+	User                                                string
+	Groups                                              []string
+	Verb, Group, Resource, Subresource, Namespace, Name string
 }
 
 // Write reports whether the request could have changed something that lasts,
@@ -204,15 +216,27 @@ type record struct {
 	ImpersonatedUser struct{ Username string }
 	ObjectRef        struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	ResponseStatus   struct{ Code int }
-	RequestObject    struct{ DryRun []string } // of a deletion
+	RequestObject    struct {
+		DryRun []string // of a deletion
+		Spec   struct { // of a review
+			User               string
+			Groups             []string
+			ResourceAttributes struct{ Verb, Group, Resource, Subresource, Namespace, Name string }
+		}
+	}
 }
 
 func (r record) event() Event {
-	return Event{
+	e := Event{
 		Verb: r.Verb, User: r.User.Username, As: r.ImpersonatedUser.Username, Agent: r.UserAgent,
 		Group: r.ObjectRef.APIGroup, Resource: r.ObjectRef.Resource, Subresource: r.ObjectRef.Subresource,
 		Namespace: r.ObjectRef.Namespace, Name: r.ObjectRef.Name, URI: r.RequestURI,
 		DryRun: len(r.RequestObject.DryRun) > 0 || strings.Contains(r.RequestURI, "dryRun=All"),
 		Code:   r.ResponseStatus.Code,
 	}
+	if s := r.RequestObject.Spec; s.User != "" {
+		a := s.ResourceAttributes
+		e.Review = &Review{s.User, s.Groups, a.Verb, a.Group, a.Resource, a.Subresource, a.Namespace, a.Name}
+	}
+	return e
 }

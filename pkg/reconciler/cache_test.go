@@ -157,6 +157,13 @@ func (guardian) Direct(live *unstructured.Unstructured) plan.Directive {
 	return plan.Directive{}
 }
 
+// lawyer forbids every deletion.
+type lawyer struct{}
+
+func (lawyer) Direct(*unstructured.Unstructured) plan.Directive {
+	return plan.Directive{RejectDelete: true, Reason: "no"}
+}
+
 // The stamp, policies and directives of a controller that manages namespaces.
 func TestDirectives(t *testing.T) {
 	b := newBench(t, reconciler.ReconcilerOptions{
@@ -185,6 +192,12 @@ func TestDirectives(t *testing.T) {
 	mode("wrong")
 	if _, err = b.apply(two...); err == nil {
 		t.Fatal("a wrong directive is no error")
+	}
+	mode("kept") // for a request with a director of its own
+	q := b.request()
+	q.Director = lawyer{}
+	if res, err = b.rec.Apply(t.Context(), q); err == nil || res.Outcomes[0].Verb != plan.Refuse {
+		t.Fatalf("the request's director is not asked: %+v, %v", res, err)
 	}
 	mode("merge") // fields of kubectl stay
 	res, err = b.apply(two...)

@@ -21,8 +21,14 @@ import (
 // input checks a request and loads its inventory. Nothing is written.
 func (r *Reconciler) input(ctx context.Context, q Request, objects bool) (pass.Input, error) {
 	in := pass.Input{Client: q.Client, Owner: q.Owner.ID, Store: q.Store, Memory: &r.memory, KeepStale: q.KeepStale}
+	if objects {
+		in.Spare = q.Spare
+	}
 	if in.Client == nil {
 		in.Client = r.client
+	}
+	if q.Director != nil {
+		in.Direct = q.Director.Direct
 	}
 	switch {
 	case r.err != nil:
@@ -73,7 +79,7 @@ func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]*set.Wa
 	}
 	entries := make([]set.Entry, len(q.Objects))
 	for i, o := range q.Objects {
-		entries[i] = set.Entry{Manifest: o.Manifest, Policy: o.Policy, Manager: o.Manager, Marks: o.Marks, Payload: o.Payload}
+		entries[i] = set.Entry{Manifest: o.Manifest, Policy: o.Policy, Manager: o.Manager, Marks: o.Marks, Payload: o.Payload, Reclaim: o.Reclaim, Heir: o.Heir}
 		if o.Gate != nil {
 			entries[i].Gate = o.Gate
 		}
@@ -136,7 +142,7 @@ func before(v inventory.Inventory) func(schema.GroupKind) (namespaced, known boo
 
 // result turns the output of a pass into a result.
 func result(out pass.Output, err error) (*Result, error) {
-	r := &Result{Done: out.Done, Outcomes: append(out.Apply, out.Remove...), Inventory: out.Inventory, RequeueAfter: out.Due}
+	r := &Result{Done: out.Done, Outcomes: append(out.Apply, out.Remove...), Inventory: out.Inventory, RequeueAfter: out.Due, Cut: err}
 	return r, errors.Join(err, r.Err())
 }
 

@@ -29,8 +29,14 @@ type Request struct {
 	// Client acts in place of the reconciler's, for example under another
 	// identity. Nil means the reconciler's.
 	Client client.Client
+	// Director reads directives in place of the options'. Nil means that one.
+	Director Director
 	// KeepStale leaves what is no longer in the set where it is.
 	KeepStale bool
+	// Spare, if set, says which items stay as they are although the set does not
+	// hold them, because it is not known whether it should. It is asked by one
+	// goroutine and must not change the item. Delete ignores it.
+	Spare func(it *inventory.Item) bool
 }
 
 // Owner is who objects belong to.
@@ -55,6 +61,13 @@ type Object struct {
 	// Manager is the field manager for this object, at most 128 bytes. Empty
 	// means that of the reconciler.
 	Manager string
+	// Reclaim are the managers whose fields [UpdatePolicySsaOverride] takes of
+	// this object. Nil means those of the options.
+	Reclaim []policy.Manager
+	// Heir is the manager to which the fields of reclaimed managers pass when
+	// the object is adopted from nobody: what it said stays, and only what they
+	// add later is taken. Empty means that they are reclaimed at once.
+	Heir string
 	// Marks are labels out of the Marks of [stamp.Shared].
 	Marks map[string]string
 	// Payload is kept with the inventory's item.

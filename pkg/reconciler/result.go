@@ -15,6 +15,9 @@ type Result struct {
 	Done bool
 	// Outcomes has one entry for each object, in the order of the waves.
 	Outcomes []plan.Outcome
+	// Cut is what ended the pass early, or kept it from being recorded; nil when
+	// it came to its end. It is no error of an object.
+	Cut error
 	// Inventory is the inventory after the pass.
 	Inventory inventory.Inventory
 	// RequeueAfter is when another pass is useful though nothing may change by

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -216,4 +217,50 @@ func TestSharedReplaced(t *testing.T) {
 	res, err = one.rec.Delete(t.Context(), one.request())
 	one.want(res, err, plan.Forget)
 	b.data("map[u:1]")
+}
+
+// Tracking labels are set right whatever the policy says about conflicts, but
+// for values that the family accepts.
+func TestSharedLabels(t *testing.T) {
+	const managed, created = "smoke.weir.dev/managed-by", "smoke.weir.dev/created-by"
+	f := family()
+	f.Accept = func(key, value string) bool { return key == managed && value == "ancestor" }
+	b := newBench(t, reconciler.ReconcilerOptions{Sharing: f, FieldOwner: "lifecycle", Conflict: policy.Fail})
+	one := b.member("one")
+	part := one.part(configMap("a", "x", "1"), policy.Policy{}, map[string]string{protect: "true"})
+	res, err := one.apply(part)
+	one.want(res, err, plan.Create)
+	u := b.data("map[x:1]")
+	u.SetLabels(map[string]string{managed: "ancestor", created: "me", protect: "no", "mine": "1"})
+	u.SetManagedFields(nil)
+	if err := b.admin.Update(t.Context(), u, client.FieldOwner("user")); err != nil {
+		t.Fatal(err)
+	}
+	res, err = one.apply(part)
+	one.want(res, err, plan.Update)
+	want := map[string]string{managed: "ancestor", created: "family", protect: "true", "mine": "1"}
+	if diff := cmp.Diff(want, b.data("map[x:1]").GetLabels()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	res, err = one.apply(part)
+	one.want(res, err, plan.None)
+}
+
+// Items are spared one by one: what a render that failed would have given is
+// not known.
+func TestSpare(t *testing.T) {
+	b := newBench(t, reconciler.ReconcilerOptions{})
+	res, err := b.apply(objects(t, configMap("a")+"---\n"+configMap("b")+"---\n"+configMap("c"))...)
+	b.want(res, err, plan.Create, plan.Create, plan.Create)
+	q := b.request(objects(t, configMap("c"))...)
+	q.Spare = func(it *inventory.Item) bool { return it.Name == "a" }
+	res, err = b.rec.Apply(t.Context(), q)
+	b.want(res, err, plan.None, plan.Delete)
+	if b.get("a") == nil || b.get("b") != nil || len(res.Inventory.Items) != 2 || !res.Done {
+		t.Fatalf("the inventory has %v", res.Inventory.Items)
+	}
+	res, err = b.rec.Delete(t.Context(), q)
+	if err != nil || !res.Done || b.get("a") != nil {
+		t.Fatalf("deleted: error %v", err)
+	}
 }

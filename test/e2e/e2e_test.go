@@ -35,6 +35,14 @@
 //	writes -max N [-ns NS]
 //		fails when the controller, or who it impersonated, has written more
 //		than N times since the reset or the script's start
+//	requests FILE
+//		writes into the file what the controller has asked of the API server
+//		since the reset, a line for each request: VERB RESOURCE NAMESPACE/NAME,
+//		then "as USER" if it impersonates one, and for a review
+//		": USER VERB RESOURCE NAMESPACE/NAME"
+//	namespaces REPORT
+//		fails unless the namespaces of a report of weir build have the metadata
+//		that it shows
 //	controller start [-disk SIZE] [FLAG…]
 //	controller stop
 //	controller kill
@@ -98,7 +106,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	all := scripts(t)
+	all := append(scripts(t), page(t))
 	s := newStage(t)
 	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })

@@ -176,6 +176,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"consumers":  (*script).consumers,
 		"server":     (*script).server,
 		"controller": (*script).control,
+		"requests":   (*script).requests,
+		"namespaces": (*script).namespaces,
 		"settle":     (*script).settle,
 		"writes":     (*script).writes,
 		"push":       (*script).push,

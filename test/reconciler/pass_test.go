@@ -123,6 +123,8 @@ func (w *world) option(key, value string) (err error) {
 		m.Name, m.Operation, _ = strings.Cut(value, ":")
 		m.Name, m.Prefix = strings.CutSuffix(m.Name, "*")
 		o.Reclaim = append(o.Reclaim, m)
+	case "heir":
+		w.heir = value
 	case "managed": // kind.group
 		gk := schema.ParseGroupKind(strings.ReplaceAll(value, "NS", w.namespace))
 		o.ManagedTypes = append(o.ManagedTypes, policy.Type{Group: gk.Group, Kind: gk.Kind})

@@ -42,6 +42,7 @@ type world struct {
 
 	owner     string
 	component string
+	heir      string
 	release   []object.Key
 	stores    map[string]*inventory.Memory
 	offset    time.Duration
@@ -144,7 +145,7 @@ func (w *world) request(c *call) (reconciler.Request, error) {
 	}
 	manifests, err := w.manifests(c, c.args)
 	for _, m := range manifests {
-		q.Objects = append(q.Objects, reconciler.Object{Manifest: m})
+		q.Objects = append(q.Objects, reconciler.Object{Manifest: m, Heir: w.heir})
 	}
 	return q, err
 }

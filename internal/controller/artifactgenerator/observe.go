@@ -25,10 +25,10 @@ import (
 // all is as the last one left it.
 func (r *run) observe(ctx context.Context) error {
 	var err error
-	if r.recipe, err = recipe.Compile(r.generator, r.Recipe); err != nil {
-		return err
-	}
-	if err := unsupported(r.generator); err != nil {
+	r.recipe, err = r.ledger.Recipe(r.uid(), r.generator.Generation, func() (*recipe.Recipe, error) {
+		return recipe.Compile(r.generator, r.Recipe)
+	})
+	if err != nil {
 		return err
 	}
 	if err := chain.Check(ctx, r.Client, r.generator); err != nil {
@@ -96,14 +96,9 @@ func (r *run) unchanged(ctx context.Context) (bool, error) {
 		r.generator.Status.ObservedSourcesDigest != r.digest {
 		return false, nil
 	}
-	live, err := r.publisher.Published(ctx, r.uid())
-	if err != nil || len(live) != len(last.Versions) {
+	live, err := r.publisher.Versions(ctx, r.uid())
+	if err != nil || !last.Same(live) {
 		return false, err
-	}
-	for k, version := range last.Versions {
-		if o := live[k]; o == nil || o.ResourceVersion != version {
-			return false, nil
-		}
 	}
 	return len(r.missing()) == 0, nil
 }

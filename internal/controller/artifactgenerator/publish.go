@@ -2,6 +2,7 @@ package artifactgenerator
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,7 @@ import (
 
 // publish has the draft carried out, and puts on record what became of it.
 func (r *run) publish(ctx context.Context) error {
-	announced := r.draft.Changes() || len(r.missing()) > 0
+	announced := r.draft.Changes(r.ledger.Leaving(r.uid())) || len(r.missing()) > 0
 	if announced {
 		if err := r.draft.Fits(); err != nil {
 			return err
@@ -30,7 +31,7 @@ func (r *run) publish(ctx context.Context) error {
 		}
 	}
 	var err error
-	if r.outcome, err = r.publisher.Publish(ctx, r.request(r.draft.Publish)); err != nil {
+	if r.outcome, err = r.publisher.Publish(ctx, r.request()); err != nil {
 		return err
 	}
 	repairs := !announced && r.pass.Settled && r.generator.Status.ObservedSourcesDigest == r.digest
@@ -50,21 +51,20 @@ func (r *run) count() {
 			revised++
 		}
 	}
-	r.Metrics.Built(client.ObjectKeyFromObject(r.generator), revised, len(r.outcome.Published)-revised, len(r.draft.Failures))
+	r.Metrics.Built(client.ObjectKeyFromObject(r.generator), revised, len(r.draft.Publish)-revised, len(r.draft.Failures))
 }
 
-// request is what the publisher is asked for, for these artifacts of the
-// generator and no others.
-func (r *run) request(artifacts []build.Artifact) publish.Request {
+// request is what the publisher is asked for: the draft, or nothing at all when
+// there is none.
+func (r *run) request() publish.Request {
 	q := publish.Request{
-		UID: r.uid(), Owner: external.Owner(client.ObjectKeyFromObject(r.generator)), Artifacts: artifacts,
+		UID: r.uid(), Owner: external.Owner(client.ObjectKeyFromObject(r.generator)), Prune: r.prunes(), Keep: r.alone,
 	}
-	for _, e := range r.generator.Status.Inventory {
-		if e.IsArtifact() {
-			q.Known = append(q.Known, draft.KeyOf(e))
-		}
+	for _, e := range r.inventory() {
+		q.Known = append(q.Known, draft.KeyOf(e))
 	}
 	if r.draft != nil {
+		q.Artifacts, q.Namespaces = r.draft.Publish, r.draft.Manage
 		for _, e := range r.draft.Keep {
 			q.Keep = append(q.Keep, draft.KeyOf(e))
 		}
@@ -92,7 +92,7 @@ func (r *run) trouble() error {
 // failed, and remembers what a pass that ended well has seen.
 func (r *run) sweep(context.Context) error {
 	for _, e := range r.draft.Prune {
-		if !r.outcome.Left[draft.KeyOf(e)] {
+		if e.IsArtifact() && !r.outcome.Left[draft.KeyOf(e)] {
 			store.Release(r.Store, draft.File(e))
 		}
 	}
@@ -101,8 +101,12 @@ func (r *run) sweep(context.Context) error {
 		return err
 	}
 	r.ledger.Mark(r.uid(), ledger.Mark{
-		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Published,
+		Generation: r.generator.Generation, Digest: r.digest, Versions: r.outcome.Seen,
 	})
-	r.pass.Succeed("reconciliation succeeded, generated %d artifact(s)", len(r.outcome.Published))
+	message := fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(r.draft.Publish))
+	if r.recipe.Managed != nil {
+		message += fmt.Sprintf(" and manages %d namespace(s)", len(r.draft.Manage))
+	}
+	r.pass.Succeed("%s", message)
 	return nil
 }

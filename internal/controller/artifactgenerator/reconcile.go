@@ -23,16 +23,17 @@ import (
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/store"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
 // Options are what a [Reconciler] works with. All up to Swept but Sources must be
 // set.
 type Options struct {
-	// Client reads generators, sources and ExternalArtifacts from a cache that
-	// sees its own writes.
+	// Client reads generators, sources, ExternalArtifacts and the metadata of
+	// namespaces from a cache that sees its own writes.
 	Client client.Client
-	// Direct reads from the API server; its writes are those to specs of
-	// ExternalArtifacts.
+	// Direct reads from the API server; its writes are those to namespaces and to
+	// specs of ExternalArtifacts, and reviews of what ServiceAccounts may do.
 	Direct client.Client
 	// Sources reads source objects; nil means Client. Reading them from the API
 	// server costs a request a source and a pass, and never sees an old one.
@@ -50,6 +51,13 @@ type Options struct {
 	Wait   time.Duration
 	Recipe recipe.Options
 	Build  build.Options
+	// Overrides are field managers whose fields in managed namespaces are drift,
+	// beside those of kubectl.
+	Overrides []string
+	// NoNamespaces says that namespaces may not be watched, because the
+	// controller is confined to one. Those that it manages are then read in
+	// every pass.
+	NoNamespaces bool
 	// Jitter spreads intervals, and Observe sees each step; see [loop.Loop].
 	Jitter  func(time.Duration) time.Duration
 	Observe func(name string, took time.Duration, err error)
@@ -95,7 +103,10 @@ func New(o Options) *Reconciler {
 		o.Metrics = unmeasured{}
 	}
 	r := &Reconciler{Options: o, ledger: &ledger.Ledger{}}
-	r.publisher = publish.New(publish.Options{Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger})
+	r.publisher = publish.New(publish.Options{
+		Client: o.Client, Direct: o.Direct, Store: o.Store, URL: o.URL, Ledger: r.ledger,
+		Overrides: o.Overrides, NoNamespaces: o.NoNamespaces,
+	})
 	r.loop = loop.Loop[*v1beta1.ArtifactGenerator]{
 		Kind: loop.Kind[*v1beta1.ArtifactGenerator]{
 			New:       func() *v1beta1.ArtifactGenerator { return &v1beta1.ArtifactGenerator{} },
@@ -146,7 +157,8 @@ func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.St
 func (r *Reconciler) finalize(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
 	run := &run{Reconciler: r, generator: g, pass: p}
 	return []step.Step{
-		step.Of("withdraw", run.withdraw), // delete the ExternalArtifacts that are still ours
+		step.Of("release", run.release),   // leave what nobody can authorise to remove
+		step.Of("withdraw", run.withdraw), // delete what is still ours
 		step.Of("forget", run.forget),
 	}
 }
@@ -163,6 +175,8 @@ type run struct {
 	digest  string                  // by observe, of the states
 	sources map[string]build.Source // by fetch, by alias
 	draft   *draft.Draft            // by build; authorise and publish withhold from it
+	alone   []object.Key            // by authorise and release: not to be touched
+	denied  []build.Failure         // by release
 	outcome *publish.Outcome        // by publish
 }
 

@@ -38,7 +38,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.source("main@1", apps(n))
 	w.start()
-	count := func(what string, writes, downloads int64, do func()) {
+	count := func(what string, writes, reads, downloads int64, do func()) {
 		t.Helper()
 		w.quiet()
 		w.traffic.reset()
@@ -53,6 +53,9 @@ func TestRequestsAreCounted(t *testing.T) {
 		w.quiet() // and no more
 		if got := w.traffic.writes.Load(); got != writes {
 			t.Errorf("%s: %d writes, want %d:\n%s", what, got, writes, w.traffic)
+		}
+		if got := w.traffic.reads.Load(); got != reads {
+			t.Errorf("%s: %d objects were read, want %d", what, got, reads)
 		}
 		if got := w.traffic.downloads.Load(); got != downloads {
 			t.Errorf("%s: %d downloads, want %d", what, got, downloads)
@@ -74,8 +77,8 @@ func TestRequestsAreCounted(t *testing.T) {
 			})
 		}
 	}
-	const status = 2                                   // that work begins, and how it ends
-	count("the first build", 1+2*n+status, 1, func() { // the finalizer is one
+	const status = 2                                      // that work begins, and how it ends
+	count("the first build", 1+2*n+status, n, 1, func() { // the finalizer is one
 		w.apply("all", each)
 		w.ready("all", "True")
 	})
@@ -84,12 +87,12 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 	files := apps(n)
 	files["apps/a07/k.yaml"] = "changed"
-	count("one changed", 1+status, 1, changes("a07", func() { w.source("main@2", files) }))
-	count("the same content from another commit", 1, 1, func() {
+	count("one changed", 1+status, 0, 1, changes("a07", func() { w.source("main@2", files) }))
+	count("the same content from another commit", 1, 0, 1, func() {
 		files["unrelated"] = "x"
 		w.source("main@3", files)
 	})
-	count("a request", 1, 0, func() {
+	count("a request", 1, 0, 0, func() {
 		w.annotate("all", v1beta1.AnnotationRequestedAt, "now")
 		w.until(func() error {
 			if got := w.generator("all").Status.LastHandledReconcileAt; got != "now" {
@@ -98,22 +101,22 @@ func TestRequestsAreCounted(t *testing.T) {
 			return nil
 		})
 	})
-	count("a pass with nothing to do", 0, 0, func() { w.annotate("all", v1beta1.AnnotationReconcileEvery, "2h") })
-	count("another generator of the source", 1+2+status, 0, func() {
+	count("a pass with nothing to do", 0, 0, 0, func() { w.annotate("all", v1beta1.AnnotationReconcileEvery, "2h") })
+	count("another generator of the source", 1+2+status, 2, 0, func() {
 		w.apply("one", `
 sources: [{alias: s, kind: GitRepository, name: mono}]
 artifacts: [{name: one, copy: [{from: "@s/apps/a00/**", to: "@artifact/"}]}]`)
 		w.ready("one", "True")
 	})
-	count("a restart", 0, 1, func() { w.start() })
-	count("an edited status", 1, 0, changes("a03", func() {
+	count("a restart", 0, n+1, 1, func() { w.start() })
+	count("an edited status", 1, 1, 0, changes("a03", func() {
 		o := w.artifact("a03")
 		o.Status.Artifact.Revision = "x"
 		if err := w.client.Status().Update(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}))
-	count("a label for all", n+status-1, 0, func() { // nothing is built: how it ends is all there is to say
+	count("a label for all", n+status-1, 2*n, 0, func() { // nothing is built: how it ends is all there is to say
 		w.apply("all", each+"\ncommonMetadata: {labels: {a: b}}")
 		w.until(func() error {
 			if w.artifact("a19").Labels["a"] != "b" {
@@ -122,7 +125,7 @@ artifacts: [{name: one, copy: [{from: "@s/apps/a00/**", to: "@artifact/"}]}]`)
 			return nil
 		})
 	})
-	count("its deletion", n+1, 0, func() { // the finalizer is one
+	count("its deletion", n+1, 2*n, 0, func() { // the finalizer is one
 		w.remove("all")
 		w.until(func() error {
 			if len(w.names()) > 1 {
@@ -448,17 +451,5 @@ func TestEndsBetweenWrites(t *testing.T) {
 		if got := w.names(); len(got) != 0 {
 			t.Errorf("after %d writes: artifacts %q are left", left%5, got)
 		}
-	}
-}
-
-// What is not there yet is refused and not half done.
-func TestNotSupportedYet(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.start()
-	w.apply("all", each+"\nserviceAccountName: tenant")
-	g := w.ready("all", "False ValidationFailed")
-	if m := g.Status.Conditions[0].Message; !strings.Contains(m, "not supported yet") || len(g.Status.Conditions) != 2 {
-		t.Errorf("conditions %+v", g.Status.Conditions)
 	}
 }

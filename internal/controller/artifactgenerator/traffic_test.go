@@ -15,11 +15,15 @@ import (
 	"github.com/weir-dev/weir/internal/store"
 )
 
-// traffic counts requests that change something, and may refuse them.
+// traffic counts requests, and may refuse those that change something.
 type traffic struct {
 	writes atomic.Int64
 	// left is how many more writes pass; negative: all.
 	left atomic.Int64
+	// late lets the last write arrive, and loses the answer.
+	late atomic.Bool
+	// reads is how many ExternalArtifacts were read one by one.
+	reads atomic.Int64
 	// downloads is how many tarballs were asked for.
 	downloads atomic.Int64
 	// requests are those that were counted, for who wonders about their number.
@@ -33,6 +37,7 @@ type traffic struct {
 // reset begins to count anew.
 func (f *traffic) reset() {
 	f.writes.Store(0)
+	f.reads.Store(0)
 	f.downloads.Store(0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,12 +63,20 @@ func (f connection) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, errors.New("refused by the test")
 		}
 	}
+	if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/externalartifacts/") {
+		f.reads.Add(1)
+	}
 	if r.Method != http.MethodGet {
-		if f.left.Load() == 0 {
-			return nil, errors.New("the process has ended")
+		// Reviews change nothing, so the end after one is like that before.
+		last, err := f.pass(!strings.HasSuffix(r.URL.Path, "/subjectaccessreviews"))
+		if err != nil {
+			return nil, err
 		}
-		if f.left.Load() > 0 {
-			f.left.Add(-1)
+		if last && f.late.Load() {
+			if response, err := f.next.RoundTrip(r); err == nil {
+				_ = response.Body.Close()
+			}
+			return nil, errEnded
 		}
 		f.writes.Add(1)
 		f.mu.Lock()
@@ -71,6 +84,24 @@ func (f connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.mu.Unlock()
 	}
 	return f.next.RoundTrip(r)
+}
+
+var errEnded = errors.New("the process has ended")
+
+// pass lets a request pass, as long as some are left, and reports whether it is
+// the last of those that count.
+func (f *traffic) pass(counts bool) (last bool, err error) {
+	for {
+		left := f.left.Load()
+		switch {
+		case left == 0:
+			return false, errEnded
+		case left < 0 || !counts:
+			return false, nil
+		case f.left.CompareAndSwap(left, left-1):
+			return left == 1, nil
+		}
+	}
 }
 
 // watched counts the bytes that are read of a store's files.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,8 +23,11 @@ import (
 	"github.com/weir-dev/weir/internal/controller/source"
 )
 
-// indexSource is the index of generators by their sources.
-const indexSource = ".spec.sources"
+// The indexes of generators: by their sources, and by their UIDs.
+const (
+	indexSource = ".spec.sources"
+	indexUID    = ".metadata.uid"
+)
 
 // Watch makes the manager call r whenever something happened that may concern a
 // generator, and for the generators that come through wake.
@@ -37,6 +41,9 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, wake <-chan ev
 		Watches(&sourcev1.ExternalArtifact{}, handler.EnqueueRequestsFromMapFunc(owner), builder.WithPredicates(moved())).
 		WatchesRawSource(ctrlsource.Channel(wake, &handler.EnqueueRequestForObject{})).
 		WithOptions(o)
+	if !r.NoNamespaces {
+		b = b.WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.manager), builder.WithPredicates(moved()))
+	}
 	for _, kind := range source.Kinds() {
 		b = b.Watches(source.New(kind), handler.EnqueueRequestsFromMapFunc(r.users(kind)), builder.WithPredicates(source.News()))
 	}
@@ -44,7 +51,10 @@ func (r *Reconciler) Watch(ctx context.Context, mgr ctrl.Manager, wake <-chan ev
 }
 
 func index(ctx context.Context, i client.FieldIndexer) error {
-	for name, keys := range map[string]func(*v1beta1.ArtifactGenerator) []string{indexSource: uses, chain.Index: chain.Makes} {
+	for name, keys := range map[string]func(*v1beta1.ArtifactGenerator) []string{
+		indexSource: uses, chain.Index: chain.Makes,
+		indexUID: func(g *v1beta1.ArtifactGenerator) []string { return []string{string(g.UID)} },
+	} {
 		err := i.IndexField(ctx, &v1beta1.ArtifactGenerator{}, name, func(o client.Object) []string {
 			g, ok := o.(*v1beta1.ArtifactGenerator)
 			if !ok {
@@ -75,18 +85,32 @@ func uses(g *v1beta1.ArtifactGenerator) []string {
 // users maps a source to the generators that use it.
 func (r *Reconciler) users(kind v1beta1.SourceKind) handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
-		var list v1beta1.ArtifactGeneratorList
 		ref := source.Ref{Kind: kind, NamespacedName: client.ObjectKeyFromObject(o)}
-		if err := r.Client.List(ctx, &list, client.MatchingFields{indexSource: ref.String()}, client.UnsafeDisableDeepCopy); err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "listing the generators of a source", "source", ref)
-			return nil
-		}
-		out := make([]reconcile.Request, len(list.Items))
-		for i := range list.Items {
-			out[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
-		}
-		return out
+		return r.generators(ctx, indexSource, ref.String())
 	}
+}
+
+// generators returns the generators with that value in the index.
+func (r *Reconciler) generators(ctx context.Context, index, value string) []reconcile.Request {
+	var list v1beta1.ArtifactGeneratorList
+	if err := r.Client.List(ctx, &list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing generators", "index", index, "value", value)
+		return nil
+	}
+	out := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		out[i].NamespacedName = client.ObjectKeyFromObject(&list.Items[i])
+	}
+	return out
+}
+
+// manager maps a namespace to the generator that it is labelled with.
+func (r *Reconciler) manager(ctx context.Context, o client.Object) []reconcile.Request {
+	uid := o.GetLabels()[v1beta1.LabelGenerator]
+	if uid == "" {
+		return nil
+	}
+	return r.generators(ctx, indexUID, uid)
 }
 
 // owner maps an ExternalArtifact to the generator that made it. Of an update

@@ -62,6 +62,7 @@ type world struct {
 	passes    atomic.Int64 // that were begun
 	failing   atomic.Int64 // artifacts, in the last pass of any generator
 	read      atomic.Int64 // bytes of stored files, by the reconciler
+	all       bool         // namespaces are seen, but generators of others
 	stop      func()       // nil: not running
 
 	mu    sync.Mutex
@@ -136,7 +137,7 @@ func (w *world) start() {
 	s := scheme(w.t)
 	mgr, err := ctrl.NewManager(w.config, ctrl.Options{
 		Scheme:  s,
-		Cache:   cache.Options{DefaultNamespaces: map[string]cache.Config{w.namespace: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:   w.cache(),
 		Client:  client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
 		Metrics: metricsserver.Options{BindAddress: "0"},
 	})
@@ -193,6 +194,17 @@ func (w *world) start() {
 		}
 		_ = disk.Close()
 	}
+}
+
+// cache returns what the reconciler sees.
+func (w *world) cache() cache.Options {
+	own := map[string]cache.Config{w.namespace: {}}
+	o := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), DefaultNamespaces: own}
+	if w.all {
+		o.DefaultNamespaces = nil
+		o.ByObject = map[client.Object]cache.ByObject{&v1beta1.ArtifactGenerator{}: {Namespaces: own}}
+	}
+	return o
 }
 
 func (w *world) end() {

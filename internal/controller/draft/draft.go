@@ -1,6 +1,7 @@
-// Package draft decides what is to become of a generator's artifacts: which are
-// published, which stay as they are and which go, and what its inventory says
-// before, while and after that is done. It is pure.
+// Package draft decides what is to become of a generator's artifacts and
+// namespaces: which are brought to the cluster, which stay as they are and which
+// go, and what its inventory says before, while and after that is done. It is
+// pure.
 package draft
 
 import (
@@ -12,17 +13,21 @@ import (
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/tally"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
-// Draft is what is to become of the artifacts of a generator.
+// Draft is what is to become of the artifacts and namespaces of a generator.
 type Draft struct {
 	// Publish are built and to be published.
 	Publish []build.Artifact
+	// Manage are the namespaces to bring to their metadata, which has the labels
+	// of the generator.
+	Manage []build.Namespace
 	// Keep are those of the inventory that could not be built or may not be
-	// published: they stay as they are.
+	// touched: they stay as they are.
 	Keep []v1beta1.InventoryEntry
 	// Prune are those of the inventory that nothing names any more.
 	Prune []v1beta1.InventoryEntry
@@ -33,62 +38,112 @@ type Draft struct {
 	had    map[object.Key]v1beta1.InventoryEntry // before, by key
 }
 
-// Of compares the inventory with what was built.
+// Of compares the inventory with what was built. A namespace goes only when all
+// that may belong into it is known: not while something of it is kept, nor
+// while anything failed of which the namespace is not known.
 func Of(inventory []v1beta1.InventoryEntry, result *build.Result) *Draft {
 	d := &Draft{
-		Publish: result.Artifacts, Failures: slices.Clip(result.Failures),
+		Publish: result.Artifacts, Manage: result.Namespaces, Failures: slices.Clip(result.Failures),
 		before: inventory, had: make(map[object.Key]v1beta1.InventoryEntry, len(inventory)),
 	}
-	built := make(map[object.Key]bool, len(result.Artifacts))
-	for _, a := range result.Artifacts {
-		built[Key(a)] = true
-	}
-	failed := make(map[string]bool, len(result.Failures))
+	wanted := d.wanted()
+	failed := make(map[object.Key]bool, len(result.Failures))
+	concerned := map[string]bool{} // namespaces
+	all := false
 	for _, f := range result.Failures {
-		failed[f.Subject] = true
+		failed[failedKey(f)] = true
+		concerned[f.Namespace] = true
+		all = all || f.Namespace == ""
 	}
 	for _, e := range inventory {
 		k := KeyOf(e)
 		d.had[k] = e
 		switch {
-		case !e.IsArtifact(), failed[nameOf(k)]:
+		case wanted[k]:
+		case !e.IsArtifact():
+			if all || concerned[e.Name] {
+				d.Keep = append(d.Keep, e)
+			} else {
+				d.Prune = append(d.Prune, e)
+			}
+		case failed[k], failed[space.KeyOf(e.Namespace)]:
 			d.Keep = append(d.Keep, e)
-		case !built[k]:
+		default:
 			d.Prune = append(d.Prune, e)
 		}
 	}
 	return d
 }
 
-// Withhold takes those artifacts out of what is published for which why returns
-// an error. They stay as they were, and the error is their failure.
-func (d *Draft) Withhold(why func(build.Artifact) *fail.Error) {
-	var rest []build.Artifact
+// wanted returns the keys of what is published and managed.
+func (d *Draft) wanted() map[object.Key]bool {
+	out := make(map[object.Key]bool, len(d.Publish)+len(d.Manage))
 	for _, a := range d.Publish {
-		err := why(a)
+		out[Key(a)] = true
+	}
+	for _, n := range d.Manage {
+		out[space.KeyOf(n.Name)] = true
+	}
+	return out
+}
+
+// failedKey returns the key of what a failure is about.
+func failedKey(f build.Failure) object.Key {
+	if f.Name == "" {
+		return space.KeyOf(f.Namespace)
+	}
+	return external.KeyOf(f.Namespace, f.Name)
+}
+
+// Withhold takes those objects out of the draft for which why returns an error.
+// They stay as they were, and the error is their failure.
+func (d *Draft) Withhold(why func(object.Key) *fail.Error) {
+	withheld := func(k object.Key) bool {
+		err := why(k)
 		if err == nil {
-			rest = append(rest, a)
-			continue
+			return false
 		}
-		k := Key(a)
-		d.Failures = append(d.Failures, build.Failure{Subject: nameOf(k), Err: err})
+		d.Failures = append(d.Failures, Failure(k, err))
 		if e, ok := d.had[k]; ok {
 			d.Keep = append(d.Keep, e)
 		}
+		return true
 	}
-	d.Publish = rest
+	d.Manage = without(d.Manage, func(n build.Namespace) bool { return withheld(space.KeyOf(n.Name)) })
+	d.Publish = without(d.Publish, func(a build.Artifact) bool { return withheld(Key(a)) })
+	d.Prune = without(d.Prune, func(e v1beta1.InventoryEntry) bool { return withheld(KeyOf(e)) })
 }
 
-// Fail notes what could not be done, by object: published artifacts stay as they
-// were, and others, such as those that could not be removed, are there still.
+// without returns a list without some of it, and leaves the list alone.
+func without[T any](list []T, drop func(T) bool) []T {
+	var rest []T
+	for _, v := range list {
+		if !drop(v) {
+			rest = append(rest, v)
+		}
+	}
+	return rest
+}
+
+// Failure returns the failure of an object.
+func Failure(k object.Key, err *fail.Error) build.Failure {
+	if k.IsNamespace() {
+		return build.OfNamespace(k.Name, err)
+	}
+	return build.Failure{Subject: nameOf(k), Namespace: k.Namespace, Name: k.Name, Err: err}
+}
+
+// Fail notes what could not be done, by object: those of the draft stay as they
+// were, and others, which only their marks make the generator's, are there
+// still.
 func (d *Draft) Fail(failed map[object.Key]*fail.Error) {
 	rest := maps.Clone(failed)
-	d.Withhold(func(a build.Artifact) *fail.Error {
-		delete(rest, Key(a))
-		return failed[Key(a)]
+	d.Withhold(func(k object.Key) *fail.Error {
+		delete(rest, k)
+		return failed[k]
 	})
 	for _, k := range slices.SortedFunc(maps.Keys(rest), object.Key.Compare) {
-		d.Failures = append(d.Failures, build.Failure{Subject: nameOf(k), Err: rest[k]})
+		d.Failures = append(d.Failures, Failure(k, rest[k]))
 	}
 }
 
@@ -100,8 +155,28 @@ func (d *Draft) Guard(pattern string) error {
 	}
 	return fail.Stalled(v1beta1.ReasonBuildFailed,
 		"pathPattern %q matches no directory since the spec changed, and %s would be deleted; annotate the generator with %s: %s if that is meant",
-		pattern, tally.Of(len(d.Prune), "artifact", func(i int) string { return nameOf(KeyOf(d.Prune[i])) }),
-		v1beta1.AnnotationPrune, v1beta1.ValueForce)
+		pattern, Told(keysOf(d.Prune)), v1beta1.AnnotationPrune, v1beta1.ValueForce)
+}
+
+// Told counts and names objects for people.
+func Told(keys []object.Key) string {
+	var artifacts, namespaces []object.Key
+	for _, k := range keys {
+		if k.IsNamespace() {
+			namespaces = append(namespaces, k)
+		} else {
+			artifacts = append(artifacts, k)
+		}
+	}
+	var texts []string
+	count := func(kind string, list []object.Key) {
+		if len(list) > 0 {
+			texts = append(texts, tally.Of(len(list), kind, func(i int) string { return nameOf(list[i]) }))
+		}
+	}
+	count("artifact", artifacts)
+	count("namespace", namespaces)
+	return strings.Join(texts, " and ")
 }
 
 // maxRecord is how many bytes of inventory a generator may have. Beyond a
@@ -126,40 +201,53 @@ func (d *Draft) Fits() error {
 }
 
 // Changes reports whether the draft changes what the inventory says, so that
-// [Draft.Ahead] has to be recorded before it is done.
-func (d *Draft) Changes() bool {
-	return len(d.Prune) > 0 || slices.ContainsFunc(d.Publish, func(a build.Artifact) bool {
-		return d.had[Key(a)].Digest != digestOf(a)
+// [Draft.Ahead] has to be recorded before it is done. What is leaving already
+// was recorded.
+func (d *Draft) Changes(leaving map[object.Key]bool) bool {
+	goes := func(e v1beta1.InventoryEntry) bool { return !leaving[KeyOf(e)] }
+	return slices.ContainsFunc(d.Prune, goes) || slices.ContainsFunc(d.news(), func(e v1beta1.InventoryEntry) bool {
+		return d.had[KeyOf(e)].Digest != e.Digest
 	})
 }
 
-// Ahead returns the inventory with the artifacts that are new.
+// news returns the entries of what is published and managed.
+func (d *Draft) news() []v1beta1.InventoryEntry {
+	out := make([]v1beta1.InventoryEntry, 0, len(d.Publish)+len(d.Manage))
+	for _, a := range d.Publish {
+		out = append(out, Entry(a))
+	}
+	for _, n := range d.Manage {
+		out = append(out, spaceEntry(n))
+	}
+	return out
+}
+
+// Ahead returns the inventory with what is new.
 func (d *Draft) Ahead() []v1beta1.InventoryEntry {
 	out := slices.Clone(d.before)
-	for _, a := range d.Publish {
-		if _, ok := d.had[Key(a)]; !ok {
-			out = append(out, Entry(a))
+	for _, e := range d.news() {
+		if _, ok := d.had[KeyOf(e)]; !ok {
+			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// After returns the inventory at the end, sorted: what was published, by key;
-// what stays; and what is still there, be it that it could not be brought to
-// what is wanted or that it could not be removed.
-func (d *Draft) After(published map[object.Key]string, left map[object.Key]bool) []v1beta1.InventoryEntry {
+// After returns the inventory at the end, sorted: what was brought to what is
+// wanted, by key; what stays; and what is still there, be it that it could not
+// be brought there or that it could not be removed.
+func (d *Draft) After(done map[object.Key]string, left map[object.Key]bool) []v1beta1.InventoryEntry {
 	out := slices.Clone(d.Keep)
-	wanted := make(map[object.Key]bool, len(d.Publish))
-	for _, a := range d.Publish {
-		k := Key(a)
-		wanted[k] = true
-		e, had := d.had[k]
-		_, done := published[k]
+	wanted := d.wanted()
+	for _, now := range d.news() {
+		k := KeyOf(now)
+		was, had := d.had[k]
+		_, ok := done[k]
 		switch {
-		case done, !had && left[k]:
-			out = append(out, Entry(a))
+		case ok, !had && left[k]:
+			out = append(out, now)
 		case had:
-			out = append(out, e)
+			out = append(out, was)
 		}
 	}
 	for _, e := range d.Prune {
@@ -184,6 +272,14 @@ func nameOf(k object.Key) string {
 		return k.Name
 	}
 	return strings.Join([]string{k.Namespace, k.Name}, "/")
+}
+
+func keysOf(entries []v1beta1.InventoryEntry) []object.Key {
+	out := make([]object.Key, len(entries))
+	for i, e := range entries {
+		out[i] = KeyOf(e)
+	}
+	return out
 }
 
 // Key returns the key of the object that stands for an artifact.

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/draft"
+	"github.com/weir-dev/weir/internal/controller/external"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -34,7 +35,7 @@ func built(names ...string) []build.Artifact {
 func of(inventory, artifacts, failed string) *draft.Draft {
 	result := &build.Result{Artifacts: built(strings.Fields(artifacts)...)}
 	for _, name := range strings.Fields(failed) {
-		result.Failures = append(result.Failures, build.Failure{Subject: "ns/" + name, Err: fail.Retried("R", "x")})
+		result.Failures = append(result.Failures, draft.Failure(external.KeyOf("ns", name), fail.Retried("R", "x")))
 	}
 	return draft.Of(entries(strings.Fields(inventory)...), result)
 }
@@ -58,20 +59,63 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got[0], got[1])
 		}
 	}
-	namespace := v1beta1.InventoryEntry{Kind: v1beta1.InventoryNamespace, Name: "tenant"}
-	d = draft.Of([]v1beta1.InventoryEntry{namespace}, &build.Result{})
-	if names(d.Keep) != "tenant" || len(d.Prune) != 0 {
-		t.Errorf("a namespace: keep %q, prune %q", names(d.Keep), names(d.Prune))
+}
+
+// A namespace goes only when all that may belong into it is known.
+func TestOfNamespaces(t *testing.T) {
+	inventory := append(entries("a", "b"), v1beta1.InventoryEntry{Kind: v1beta1.InventoryNamespace, Name: "ns"})
+	broken := fail.Retried("R", "x")
+	for name, c := range map[string]struct {
+		result      build.Result
+		keep, prune string
+	}{
+		"nothing goes there":            {prune: "a b ns"},
+		"it is wanted":                  {result: build.Result{Namespaces: []build.Namespace{{Name: "ns"}}}, prune: "a b"},
+		"something in it failed":        {result: build.Result{Failures: []build.Failure{draft.Failure(external.KeyOf("ns", "a"), broken)}}, keep: "a ns", prune: "b"},
+		"something new in it failed":    {result: build.Result{Failures: []build.Failure{draft.Failure(external.KeyOf("ns", "c"), broken)}}, keep: "ns", prune: "a b"},
+		"it failed itself":              {result: build.Result{Failures: []build.Failure{build.OfNamespace("ns", broken)}}, keep: "a b ns"},
+		"nobody knows what is in it":    {result: build.Result{Failures: []build.Failure{{Subject: "directory", Err: broken}}}, keep: "ns", prune: "a b"},
+		"something failed in another":   {result: build.Result{Failures: []build.Failure{draft.Failure(external.KeyOf("other", "a"), broken)}}, prune: "a b ns"},
+		"it is wanted without contents": {result: build.Result{Namespaces: []build.Namespace{{Name: "ns"}}, Failures: []build.Failure{build.OfNamespace("ns", broken)}}, keep: "a b"},
+	} {
+		d := draft.Of(inventory, &c.result)
+		if names(d.Keep) != c.keep || names(d.Prune) != c.prune {
+			t.Errorf("%s: keep %q, prune %q; want %q and %q", name, names(d.Keep), names(d.Prune), c.keep, c.prune)
+		}
+	}
+}
+
+// What is denied stays as it is, be it wanted or not.
+func TestWithholdAll(t *testing.T) {
+	inventory := append(entries("a", "b"), v1beta1.InventoryEntry{Kind: v1beta1.InventoryNamespace, Name: "old"})
+	d := draft.Of(inventory, &build.Result{Artifacts: built("a"), Namespaces: []build.Namespace{{Name: "ns"}}})
+	d.Withhold(func(object.Key) *fail.Error { return fail.Retried("R", "denied") })
+	if len(d.Publish)+len(d.Manage)+len(d.Prune) > 0 || len(d.Failures) != 4 || d.Changes(nil) {
+		t.Errorf("%+v", d)
+	}
+	if got := names(d.After(nil, nil)); got != "a b old" {
+		t.Errorf("the inventory is %q", got)
+	}
+}
+
+func TestGuardNamesNamespaces(t *testing.T) {
+	inventory := append(entries("a"), v1beta1.InventoryEntry{Kind: v1beta1.InventoryNamespace, Name: "ns"})
+	err := draft.Of(inventory, &build.Result{}).Guard("@s/{x}")
+	if err == nil || !strings.Contains(err.Error(), "1 artifact (ns/a) and 1 namespace (ns) would be deleted") {
+		t.Errorf("%v", err)
+	}
+	if err := draft.Of(inventory, &build.Result{Artifacts: built("a")}).Guard("@s/{x}"); err != nil {
+		t.Errorf("%v", err)
 	}
 }
 
 func TestWithhold(t *testing.T) {
 	d := of("old other", "old new other", "")
-	d.Withhold(func(a build.Artifact) *fail.Error {
-		if a.Name == "other" {
+	d.Withhold(func(k object.Key) *fail.Error {
+		if k.Name == "other" {
 			return nil
 		}
-		return fail.Retried("R", "no %s", a.Name)
+		return fail.Retried("R", "no %s", k.Name)
 	})
 	if len(d.Publish) != 1 || d.Publish[0].Name != "other" || names(d.Keep) != "old" || len(d.Prune) != 0 {
 		t.Errorf("publish %d, keep %q, prune %q", len(d.Publish), names(d.Keep), names(d.Prune))
@@ -89,7 +133,7 @@ func TestFail(t *testing.T) {
 		draft.KeyOf(entries("gone")[0]): fail.Retried("Second", "it stays"),
 	}
 	d.Fail(failed)
-	if len(failed) != 2 || len(d.Publish) != 1 || d.Publish[0].Name != "b" || names(d.Keep) != "a" {
+	if len(failed) != 2 || len(d.Publish) != 1 || d.Publish[0].Name != "b" || names(d.Keep) != "a gone" {
 		t.Errorf("publish %+v, keep %q", d.Publish, names(d.Keep))
 	}
 	if err := d.Err(); err == nil || err.Error() != "2 failed, 1 built: ns/a: no a; ns/gone: it stays" {
@@ -97,14 +141,15 @@ func TestFail(t *testing.T) {
 	}
 }
 
-func TestAfter(t *testing.T) {
-	set := func(names string) map[object.Key]bool {
-		out := map[object.Key]bool{}
-		for _, e := range entries(strings.Fields(names)...) {
-			out[draft.KeyOf(e)] = true
-		}
-		return out
+func set(names string) map[object.Key]bool {
+	out := map[object.Key]bool{}
+	for _, e := range entries(strings.Fields(names)...) {
+		out[draft.KeyOf(e)] = true
 	}
+	return out
+}
+
+func TestAfter(t *testing.T) {
 	for name, c := range map[string]struct{ inventory, artifacts, failed, published, left, want string }{
 		"all is well":                            {"b", "a b", "", "a b", "a b", "a b"},
 		"what could not be built stays":          {"b", "a", "b", "a", "a", "a b"},
@@ -133,16 +178,18 @@ func TestChanges(t *testing.T) {
 	moved := entries("a")
 	moved[0].Digest = "sha256:other"
 	for name, c := range map[string]struct {
-		draft *draft.Draft
-		want  bool
+		draft   *draft.Draft
+		leaving map[object.Key]bool
+		want    bool
 	}{
-		"nothing":     {of("a", "a", ""), false},
-		"kept":        {of("a b", "a", "b"), false},
-		"new":         {of("a", "a b", ""), true},
-		"other":       {draft.Of(moved, &build.Result{Artifacts: built("a")}), true},
-		"superfluous": {of("a b", "a", ""), true},
+		"nothing":     {of("a", "a", ""), nil, false},
+		"kept":        {of("a b", "a", "b"), nil, false},
+		"new":         {of("a", "a b", ""), nil, true},
+		"other":       {draft.Of(moved, &build.Result{Artifacts: built("a")}), nil, true},
+		"superfluous": {of("a b", "a", ""), nil, true},
+		"leaving":     {of("a b", "a", ""), set("b"), false},
 	} {
-		if got := c.draft.Changes(); got != c.want {
+		if got := c.draft.Changes(c.leaving); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-dev/weir/internal/blob"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -22,10 +23,14 @@ func Entry(a build.Artifact) v1beta1.InventoryEntry {
 	}
 }
 
+func spaceEntry(n build.Namespace) v1beta1.InventoryEntry {
+	return v1beta1.InventoryEntry{Kind: v1beta1.InventoryNamespace, Name: n.Name, Digest: space.Digest(n.Metadata)}
+}
+
 // KeyOf returns the key of the object that an entry names.
 func KeyOf(e v1beta1.InventoryEntry) object.Key {
 	if !e.IsArtifact() {
-		return object.Key{Kind: string(e.Kind), Name: e.Name}
+		return space.KeyOf(e.Name)
 	}
 	return external.KeyOf(e.Namespace, e.Name)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -28,6 +29,9 @@ type page struct {
 	items map[object.Key]inventory.Item
 	told  map[object.Key]*meta.Artifact
 	mark  *Mark
+
+	recipe     *recipe.Recipe // of generation
+	generation int64
 }
 
 // Mark is what a pass that ended well has seen. It does not change.
@@ -35,8 +39,15 @@ type Mark struct {
 	// Generation is that of the generator, Digest that of its sources.
 	Generation int64
 	Digest     string
-	// Versions are the resource versions at which objects were as wanted.
+	// Versions are the resource versions at which objects were as wanted. Of
+	// those that are on their way out it only says that they are there, by an
+	// empty version.
 	Versions map[object.Key]string
+}
+
+// Same reports whether objects with these versions are as they were.
+func (m *Mark) Same(live map[object.Key]string) bool {
+	return maps.EqualFunc(m.Versions, live, func(was, is string) bool { return was == "" || was == is })
 }
 
 // on calls f with the page of a generator.
@@ -61,6 +72,12 @@ func (l *Ledger) Marked(uid types.UID) (m *Mark) {
 	return m
 }
 
+// Keys returns the keys of what is known of a generator's objects, in no order.
+func (l *Ledger) Keys(uid types.UID) (keys []object.Key) {
+	l.on(uid, func(p *page) { keys = slices.Collect(maps.Keys(p.items)) })
+	return keys
+}
+
 // Tell notes what the objects of a generator were told, all of them. Neither the
 // map nor what is in it changes any more.
 func (l *Ledger) Tell(uid types.UID, told map[object.Key]*meta.Artifact) {
@@ -71,6 +88,51 @@ func (l *Ledger) Tell(uid types.UID, told map[object.Key]*meta.Artifact) {
 func (l *Ledger) Told(uid types.UID, k object.Key) (a *meta.Artifact) {
 	l.on(uid, func(p *page) { a = p.told[k] })
 	return a
+}
+
+// Move says that a write of ours to the status of an object, which touches
+// nothing that the inventory tells of, brought it from one version to another.
+// Otherwise it would be read again, only to find that all is as it was.
+func (l *Ledger) Move(uid types.UID, k object.Key, from, to string) {
+	l.on(uid, func(p *page) {
+		if it, ok := p.items[k]; ok && it.ResourceVersion == from && from != "" {
+			it.ResourceVersion = to
+			p.items[k] = it
+		}
+	})
+}
+
+// Leaving returns which objects of a generator are known to be on their way out.
+func (l *Ledger) Leaving(uid types.UID) map[object.Key]bool {
+	out := map[object.Key]bool{}
+	l.on(uid, func(p *page) {
+		for k := range p.items {
+			if p.items[k].State == inventory.Leaving {
+				out[k] = true
+			}
+		}
+	})
+	return out
+}
+
+// Recipe returns the recipe of a generation of a generator, which is compiled
+// when it is not known yet. What does not compile is not remembered.
+func (l *Ledger) Recipe(uid types.UID, generation int64, compile func() (*recipe.Recipe, error)) (*recipe.Recipe, error) {
+	var known *recipe.Recipe
+	l.on(uid, func(p *page) {
+		if p.generation == generation {
+			known = p.recipe
+		}
+	})
+	if known != nil {
+		return known, nil
+	}
+	r, err := compile()
+	if err != nil {
+		return nil, err
+	}
+	l.on(uid, func(p *page) { p.recipe, p.generation = r, generation })
+	return r, nil
 }
 
 // Forget drops the page of a generator.

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/internal/controller/ledger"
+	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
@@ -121,6 +123,30 @@ func TestTold(t *testing.T) {
 	}
 }
 
+// A version is moved only from where it is known to be: what somebody else has
+// written in between has to be read.
+func TestMove(t *testing.T) {
+	var l ledger.Ledger
+	a, b := written("a"), written("b")
+	a.ResourceVersion = "3"
+	commit(t, l.Open("one", "v1", nil, nil), a, b)
+	for _, step := range []struct{ name, from, to, want string }{
+		{"a", "2", "4", "3"},
+		{"a", "3", "4", "4"},
+		{"b", "", "4", ""},
+		{"c", "3", "4", ""},
+	} {
+		l.Move("one", key(step.name), step.from, step.to)
+		v, err := l.Open("one", "v1", nil, nil).Load(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if it, _ := v.Find(key(step.name)); it.ResourceVersion != step.want {
+			t.Errorf("%+v: version %q", step, it.ResourceVersion)
+		}
+	}
+}
+
 // Passes over different generators run side by side.
 func TestConcurrentUse(t *testing.T) {
 	var l ledger.Ledger
@@ -139,4 +165,30 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// Expressions are compiled once a generation, and what is wrong every time.
+func TestRecipe(t *testing.T) {
+	var l ledger.Ledger
+	compiled := 0
+	compile := func() (*recipe.Recipe, error) {
+		compiled++
+		return &recipe.Recipe{}, nil
+	}
+	for i, c := range []struct {
+		uid        types.UID
+		generation int64
+		want       int
+	}{{"a", 1, 1}, {"a", 1, 1}, {"b", 1, 2}, {"a", 2, 3}, {"a", 2, 3}, {"a", 1, 4}} {
+		if r, err := l.Recipe(c.uid, c.generation, compile); r == nil || err != nil || compiled != c.want {
+			t.Errorf("%d: compiled %d times, want %d; %v", i, compiled, c.want, err)
+		}
+	}
+	l.Forget("b")
+	wrong := errors.New("wrong")
+	for range 2 {
+		if _, err := l.Recipe("b", 1, func() (*recipe.Recipe, error) { return nil, wrong }); !errors.Is(err, wrong) {
+			t.Errorf("got %v", err)
+		}
+	}
 }

@@ -215,7 +215,8 @@ func TestWithdraw(t *testing.T) {
 	d.broken["b"] = true
 	q := publish.Request{UID: "uid"}
 	out, err := d.Withdraw(t.Context(), q)
-	if e, ok := fail.As(err); !ok || e.Reason != v1beta1.ReasonPruneFailed || !out.Left[external.KeyOf("apps", "b")] {
+	b := external.KeyOf("apps", "b")
+	if err != nil || !out.Left[b] || out.Failed[b] == nil || out.Failed[b].Reason != v1beta1.ReasonPruneFailed {
 		t.Errorf("got %+v, %v", out, err)
 	}
 	clear(d.broken)

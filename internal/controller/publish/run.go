@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -20,6 +21,7 @@ import (
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/external"
+	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/store"
 	"github.com/weir-dev/weir/pkg/reconciler"
@@ -27,6 +29,12 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
+
+// again is when to look after what is in somebody else's hands.
+const again = 5 * time.Second
+
+// version is that of both kinds of objects.
+const version = space.Version
 
 // tellers is how many statuses are written at a time.
 const tellers = 8
@@ -84,7 +92,7 @@ func (r *run) put(ctx context.Context) {
 
 // request is what the object reconciler is asked for. What could not be stored
 // is left alone.
-func (r *run) request() reconciler.Request {
+func (r *run) request(ends bool) reconciler.Request {
 	keys := append(slices.Collect(maps.Keys(r.live)), r.Known...)
 	keep := make(map[object.Key]bool, len(r.Keep)+len(r.failed))
 	for _, k := range r.Keep {
@@ -94,8 +102,16 @@ func (r *run) request() reconciler.Request {
 		keep[k] = true
 	}
 	q := reconciler.Request{
-		Owner: reconciler.Owner{ID: string(r.UID)},
-		Store: r.Ledger.Open(r.UID, external.Kind.Version, keys, keep),
+		Owner:    reconciler.Owner{ID: string(r.UID)},
+		Store:    r.Ledger.Open(r.UID, version, keys, keep),
+		Director: space.Director{Prune: r.Prune, Ends: ends},
+	}
+	for _, n := range r.Namespaces {
+		if !keep[space.KeyOf(n.Name)] {
+			q.Objects = append(q.Objects, reconciler.Object{
+				Manifest: space.Manifest(n.Name, n.Metadata), Reclaim: r.reclaim, Heir: space.Heir,
+			})
+		}
 	}
 	for _, a := range r.Artifacts {
 		if k := draft.Key(a); !keep[k] {
@@ -103,6 +119,28 @@ func (r *run) request() reconciler.Request {
 		}
 	}
 	return q
+}
+
+// judge notes what could not be brought to what is wanted, and what could not
+// be removed.
+func (r *run) judge(result *reconciler.Result) {
+	wanted := make(map[object.Key]bool, len(r.Artifacts)+len(r.Namespaces))
+	for _, a := range r.Artifacts {
+		wanted[draft.Key(a)] = true
+	}
+	for _, n := range r.Namespaces {
+		wanted[space.KeyOf(n.Name)] = true
+	}
+	for _, o := range result.Outcomes {
+		switch {
+		case !wanted[o.Key] && o.Err != nil:
+			r.fail(o.Key, &fail.Error{Reason: v1beta1.ReasonPruneFailed, Err: o.Err})
+		case wanted[o.Key]:
+			if err := failure(o); err != nil {
+				r.fail(o.Key, err)
+			}
+		}
+	}
 }
 
 // tell writes the statuses of the objects that do not say yet what is stored.
@@ -115,13 +153,10 @@ func (r *run) tell(ctx context.Context, result *reconciler.Result) {
 	done := make([]told, len(r.Artifacts))
 	var group errgroup.Group
 	group.SetLimit(tellers)
+	before := maps.Clone(r.failed) // which workers add to
 	for i, a := range r.Artifacts {
 		k := draft.Key(a)
-		if _, ok := r.stored[k]; !ok {
-			continue
-		}
-		if err := failure(outcomes[k]); err != nil {
-			r.fail(k, err)
+		if before[k] != nil {
 			continue
 		}
 		group.Go(func() error {
@@ -156,7 +191,7 @@ func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcom
 			return told{}, fmt.Errorf("reading %s: %w", o.Key, err)
 		}
 	}
-	was := is.Status.Artifact
+	was, at := is.Status.Artifact, is.ResourceVersion
 	if !want.Tell(is, now) {
 		return told{version: is.ResourceVersion, artifact: is.Status.Artifact}, nil
 	}
@@ -165,6 +200,7 @@ func (r *run) tellOne(ctx context.Context, want external.Artifact, o plan.Outcom
 	if err := r.Client.Status().Update(ctx, is, client.FieldOwner(fieldOwner)); err != nil {
 		return told{}, fmt.Errorf("writing the status of %s: %w", o.Key, err)
 	}
+	r.Ledger.Move(r.UID, o.Key, at, is.ResourceVersion)
 	return told{is.ResourceVersion, true, revised, is.Status.Artifact}, nil
 }
 
@@ -187,9 +223,25 @@ func failure(o plan.Outcome) *fail.Error {
 	case o.Err != nil:
 		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: o.Err}
 	case o.Verb == plan.Wait:
-		return &fail.Error{Reason: v1beta1.ReasonReconciliationFailed, Err: fmt.Errorf("%s: waiting: %v", o.Key, o.Reasons)}
+		return &fail.Error{
+			Reason: v1beta1.ReasonReconciliationFailed, Class: fail.Wait, After: again, Err: fmt.Errorf("%s: %s", o.Key, awaited(o)),
+		}
 	}
 	return nil
+}
+
+// awaited says what an object waits for.
+func awaited(o plan.Outcome) string {
+	switch {
+	case slices.Contains(o.Reasons, plan.NamespaceTerminating):
+		return fmt.Sprintf("the namespace %q is being deleted, and is waited for", o.Namespace)
+	case slices.Contains(o.Reasons, plan.Terminating):
+		return "it is being deleted, and is waited for"
+	case slices.Contains(o.Reasons, plan.DependencyPending):
+		return fmt.Sprintf("the namespace %q comes first", o.Namespace)
+	default:
+		return fmt.Sprintf("waiting: %v", o.Reasons)
+	}
 }
 
 // reasoned returns the error with a reason.

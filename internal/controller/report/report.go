@@ -58,9 +58,12 @@ type Note struct {
 // Of returns what is to be told about the changes. When the pass had nothing to
 // do but to repair what others had changed, that is what it tells.
 func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []Note {
-	var published, updated, repaired, adopted, taken, pruned []publish.Change
+	var published, updated, repaired, adopted, taken, pruned, spaces []publish.Change
 	for _, c := range changes {
 		switch {
+		case c.IsNamespace():
+			spaces = append(spaces, c)
+			continue
 		case c.Kind == publish.Deleted:
 			pruned = append(pruned, c)
 			continue
@@ -78,7 +81,7 @@ func Of(g *v1beta1.ArtifactGenerator, changes []publish.Change, repairs bool) []
 			published = append(published, c)
 		}
 	}
-	var notes []Note
+	notes := namespaces(g, spaces, repairs)
 	add := func(list []publish.Change, e loop.Event, what string) {
 		if len(list) > 0 {
 			e.Message = fmt.Sprintf(what, tally.Of(len(list), "artifact", func(i int) string { return name(list[i]) }))
@@ -102,7 +105,7 @@ func claims(g *v1beta1.ArtifactGenerator, list []publish.Change, reason, what st
 	for _, c := range list[:min(len(list), maxClaims)] {
 		about := &sourcev1.ExternalArtifact{}
 		about.SetGroupVersionKind(external.Kind)
-		about.Namespace, about.Name, about.UID = c.Namespace, c.Name, c.UID
+		about.Namespace, about.Name, about.UID, about.ResourceVersion = c.Namespace, c.Name, c.UID, c.Version
 		out = append(out, Note{about, loop.Event{
 			Warning: true, Reason: reason, Action: actionPublish,
 			Message: fmt.Sprintf("ExternalArtifact %s, %s ArtifactGenerator %s/%s", name(c), what, g.Namespace, g.Name),

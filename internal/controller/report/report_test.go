@@ -12,6 +12,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/external"
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/report"
+	"github.com/weir-dev/weir/internal/controller/space"
 )
 
 func generator() *v1beta1.ArtifactGenerator {
@@ -24,6 +25,14 @@ func change(name string, kind publish.Kind, revised bool) publish.Change {
 	c := publish.Change{Key: external.KeyOf("apps", name), Kind: kind, Revised: revised}
 	if kind != publish.Deleted {
 		c.Artifact = &build.Artifact{Namespace: "apps", Name: name, Revision: "latest@" + name, OriginRevision: "main@1"}
+	}
+	return c
+}
+
+func namespace(name string, kind publish.Kind) publish.Change {
+	c := publish.Change{Key: space.KeyOf(name), Kind: kind}
+	if kind == publish.Left {
+		c.Why = "it says so"
 	}
 	return c
 }
@@ -76,6 +85,33 @@ func TestOf(t *testing.T) {
 			want: []string{
 				"gen Normal DriftCorrected Publish: repaired what others had changed of 1 artifact (apps/b)",
 				"gen Normal ArtifactPruned Prune: deleted 1 artifact (apps/a)",
+			},
+		},
+		"namespaces": {
+			changes: []publish.Change{
+				namespace("new", publish.Created), namespace("moved", publish.Updated), namespace("found", publish.Adopted),
+				namespace("taken", publish.TakenOver), namespace("old", publish.Deleted), namespace("kept", publish.Left),
+			},
+			want: []string{
+				"taken Warning OwnershipConflict Manage: Namespace taken, managed by another generator, is taken over by ArtifactGenerator apps/gen",
+				"gen Warning OwnershipConflict Manage: took over from other generators 1 namespace (taken)",
+				"found Warning Adopted Manage: Namespace found, managed by no generator, is adopted by ArtifactGenerator apps/gen",
+				"gen Warning Adopted Manage: adopted 1 namespace (found)",
+				"new Normal NamespaceCreated Manage: Namespace new, is created by ArtifactGenerator apps/gen",
+				"gen Normal NamespaceCreated Manage: created 1 namespace (new)",
+				"moved Normal NamespaceUpdated Manage: Namespace moved, is updated by ArtifactGenerator apps/gen",
+				"gen Normal NamespaceUpdated Manage: updated 1 namespace (moved)",
+				"old Normal NamespacePruned Prune: Namespace old, is deleted by ArtifactGenerator apps/gen",
+				"gen Normal NamespacePruned Prune: deleted 1 namespace (old)",
+				"kept Normal NamespaceLeft Prune: Namespace kept, is no longer managed by ArtifactGenerator apps/gen: it says so",
+				"gen Normal NamespaceLeft Prune: no longer manages, and leaves as they are, 1 namespace (kept)",
+			},
+		},
+		"a repaired namespace": {
+			changes: []publish.Change{namespace("a", publish.Updated)}, repairs: true,
+			want: []string{
+				"a Normal DriftCorrected Manage: Namespace a, was changed by others and is repaired by ArtifactGenerator apps/gen",
+				"gen Normal DriftCorrected Manage: repaired what others had changed of 1 namespace (a)",
 			},
 		},
 	} {
@@ -167,5 +203,20 @@ func TestTokens(t *testing.T) {
 	b.Artifact.Revision = "latest@c"
 	if token(a, b) == first {
 		t.Error("other revisions have the same token")
+	}
+}
+
+// The API server's recorder takes events about an object at one version for the
+// same, so that what happens to it next must name the next version.
+func TestObjectsAreNamedWithTheirVersion(t *testing.T) {
+	for _, c := range []publish.Change{change("a", publish.TakenOver, true), namespace("n", publish.TakenOver)} {
+		c.UID, c.Version = "u", "7"
+		told := false
+		for _, n := range report.Of(generator(), []publish.Change{c}, false) {
+			told = told || n.About.GetUID() == "u" && n.About.GetResourceVersion() == "7"
+		}
+		if !told {
+			t.Errorf("no event is about version 7 of %s", c.Key)
+		}
 	}
 }

@@ -196,13 +196,14 @@ func (f *Facts) fought() bool {
 	return !f.Item.Pinned() || f.Item.UID != f.Live.UID || f.Item.ResourceVersion != f.Live.ResourceVersion
 }
 
-// share joins the owners of an object.
+// share joins the owners of an object. Whether that is allowed matters only
+// once content may be written.
 func share(f *Facts) *Outcome {
-	if !f.Live.Share.Created && f.Policy.Adoption == policy.AdoptNever {
-		return refuse(&fault.OwnerConflict{Key: f.Key}, OwnerConflict)
-	}
 	if o := gated(f); o != nil {
 		return o
+	}
+	if !f.Live.Share.Created && f.Policy.Adoption == policy.AdoptNever {
+		return refuse(&fault.OwnerConflict{Key: f.Key}, OwnerConflict)
 	}
 	if f.Live.Share.Peers {
 		return answer(Adopt, Shared)

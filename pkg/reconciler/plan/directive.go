@@ -18,6 +18,8 @@ type Directive struct {
 	HandOver bool
 	// Reject refuses to apply and to delete, with Reason as the error.
 	Reject bool
+	// RejectDelete refuses to delete, with Reason as the error.
+	RejectDelete bool
 	// Update overrides the update policy.
 	Update policy.Update
 	// Reason is for people.

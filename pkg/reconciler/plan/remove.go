@@ -51,7 +51,7 @@ func going(f *Facts) *Outcome {
 func denied(f *Facts) *Outcome {
 	d := f.Live.Directive
 	switch {
-	case d.Reject:
+	case d.Reject, d.RejectDelete:
 		return refuse(&fault.Rejected{Key: f.Key, Reason: d.Reason}, f.why(), Rejected)
 	case d.HandOver:
 		return answer(Forget, f.why(), HandedOver).because(d.Reason)

@@ -17,6 +17,10 @@ type Shared struct {
 	// Created are further labels of objects that the family created. The last
 	// owner that leaves such an object deletes it.
 	Created map[string]string
+	// Accept reports whether a label of Managed or Created may have another value
+	// than theirs, which it then keeps. Nil means that it may not: the label is
+	// set right.
+	Accept func(key, value string) bool
 	// WasCreated reports whether the family created the object. Nil means that
 	// it has the labels of Created.
 	WasCreated func(live metav1.Object) bool
@@ -43,14 +47,20 @@ func (s *Shared) IsCreated(live metav1.Object) bool {
 	return true
 }
 
-// Mark returns the labels to apply with an object.
-func (s *Shared) Mark(created bool, marks map[string]string) Mark {
+// Mark returns the labels to apply with an object that has the given labels so
+// far.
+func (s *Shared) Mark(created bool, marks, live map[string]string) Mark {
 	m := Mark{Labels: maps.Clone(s.Managed)}
 	if m.Labels == nil {
 		m.Labels = map[string]string{}
 	}
 	if created {
 		maps.Copy(m.Labels, s.Created)
+	}
+	for k := range m.Labels {
+		if v, ok := live[k]; ok && s.Accept != nil && s.Accept(k, v) {
+			m.Labels[k] = v
+		}
 	}
 	maps.Copy(m.Labels, marks)
 	return m

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
@@ -59,18 +60,53 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 	if !t.Applied {
 		return d.Write.Replace(ctx, t.Body, t.Live, t.Manager)
 	}
-	from := d.Reclaim
-	if t.Facts.Policy.Update != policy.SsaOverride {
-		from = nil
-	}
-	if entries, ok := field.Reclaim(t.Live.GetManagedFields(), t.Manager, from); ok {
+	if entries, ok := d.entries(t); ok {
 		patched, err := d.Write.Metadata(ctx, t.Live, map[string]any{"managedFields": entries}, t.Manager)
 		if err != nil {
 			return nil, err
 		}
 		t.Live = patched
 	}
+	if patch := d.wrong(t); len(patch) > 0 {
+		patched, err := d.Write.Metadata(ctx, t.Live, map[string]any{"labels": patch}, d.Manager)
+		if err != nil {
+			return nil, err
+		}
+		t.Live = patched
+	}
 	return d.Write.Apply(ctx, t.Body, t.Live, t.Manager, t.Want.Policy.Conflict != policy.Fail)
+}
+
+// entries returns the managed fields as they should be before an apply, and
+// false when they are so.
+func (d *Doer) entries(t *look.Target) ([]metav1.ManagedFieldsEntry, bool) {
+	from := d.From(t.Want)
+	if t.Facts.Policy.Update != policy.SsaOverride {
+		from = nil
+	}
+	entries := t.Live.GetManagedFields()
+	inherited := false
+	if t.Want.Heir != "" && d.Shared == nil && t.Facts.Live.Owner.Name == "" {
+		entries, inherited = field.Bequeath(entries, t.Want.Heir, from)
+	}
+	entries, reclaimed := field.Reclaim(entries, t.Manager, from)
+	return entries, inherited || reclaimed
+}
+
+// wrong returns a patch of the labels of the family that others have given
+// other values. They are ours whatever the policy says about conflicts.
+func (d *Doer) wrong(t *look.Target) map[string]any {
+	patch := map[string]any{}
+	if d.Shared == nil || t.Want.Policy.Conflict != policy.Fail {
+		return patch
+	}
+	have, want := t.Live.GetLabels(), t.Body.GetLabels()
+	for _, k := range d.Shared.Keys() {
+		if v, ok := want[k]; ok && have[k] != v && have[k] != "" {
+			patch[k] = v
+		}
+	}
+	return patch
 }
 
 // unmark takes off marks that nobody wants and that the apply did not drop,

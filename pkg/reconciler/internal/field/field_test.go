@@ -142,6 +142,36 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
+// What an object said before it was adopted passes to an heir.
+func TestBequeath(t *testing.T) {
+	const a, b, c = `{"f:data":{"f:a":{}}}`, `{"f:data":{"f:b":{}}}`, `{"f:data":{"f:c":{}}}`
+	const notes = `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`
+	from := []policy.Manager{{Name: "kubectl", Prefix: true}}
+	for name, c := range map[string]struct {
+		have []metav1.ManagedFieldsEntry
+		want string
+	}{
+		"nobody to inherit from": {[]metav1.ManagedFieldsEntry{entry("us", "Apply", "", a), entry("other", "Update", "", b)}, ""},
+		"several":                {[]metav1.ManagedFieldsEntry{entry("kubectl", "Apply", "", a), entry("other", "Update", "", c), entry("kubectl-label", "Update", "", b)}, `heir/Update/{"f:data":{"f:a":{},"f:b":{}}} other/Update/` + c},
+		"more":                   {[]metav1.ManagedFieldsEntry{entry("heir", "Update", "", a), entry("kubectl", "Update", "", b)}, `heir/Update/{"f:data":{"f:a":{},"f:b":{}}}`},
+		"a subresource":          {[]metav1.ManagedFieldsEntry{entry("kubectl", "Update", "status", a)}, ""},
+		"only notes":             {[]metav1.ManagedFieldsEntry{entry("kubectl", "Update", "", notes)}, ""},
+		"notes among others":     {[]metav1.ManagedFieldsEntry{entry("kubectl", "Update", "", `{"f:data":{"f:a":{}},`+notes[1:])}, "kubectl/Update/" + notes + " heir/Update/" + a},
+	} {
+		got, moved := Bequeath(c.have, "heir", from)
+		if moved != (c.want != "") {
+			t.Errorf("%s: moved is %v", name, moved)
+		}
+		var text []string
+		for _, e := range got {
+			text = append(text, fmt.Sprintf("%s/%s/%s", e.Manager, e.Operation, e.FieldsV1.GetRawString()))
+		}
+		if d := cmp.Diff(c.want, strings.Join(text, " ")); moved && d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
 func TestManagers(t *testing.T) {
 	entries := []metav1.ManagedFieldsEntry{
 		entry("us", "Apply", "", podFields), entry("b", "Apply", "", podFields), entry("a", "Update", "", podFields),
@@ -169,6 +199,7 @@ func FuzzOwned(f *testing.F) {
 			t.Error("the hash changes")
 		}
 		Contains(l.Object, b.Object)
+		Bequeath(l.GetManagedFields(), "them", []policy.Manager{{Name: "u", Prefix: true}})
 		Reclaim(l.GetManagedFields(), "them", []policy.Manager{{Name: "u", Prefix: true}})
 	})
 }

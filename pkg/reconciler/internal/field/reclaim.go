@@ -64,9 +64,14 @@ func unite(a, b metav1.ManagedFieldsEntry) *metav1.FieldsV1 {
 	case y == nil:
 		return a.FieldsV1
 	}
-	raw, err := x.Union(y).ToJSON()
-	if err != nil {
-		return a.FieldsV1
+	return encode(x.Union(y))
+}
+
+// encode returns a set as entries have it.
+func encode(s *fieldpath.Set) *metav1.FieldsV1 {
+	raw, err := s.ToJSON()
+	if err != nil { // it was parsed before
+		panic(err)
 	}
 	return metav1.NewFieldsV1(string(bytes.TrimSpace(raw)))
 }

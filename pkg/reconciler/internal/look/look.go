@@ -97,6 +97,14 @@ func (l *Look) ManagerOf(own string) string {
 	return l.Manager
 }
 
+// From returns the managers whose fields are reclaimed of an object.
+func (l *Look) From(w *set.Want) []policy.Manager {
+	if w.Reclaim != nil {
+		return w.Reclaim
+	}
+	return l.Reclaim
+}
+
 // examine fills in what the live object says.
 func (l *Look) examine(t *Target) {
 	if t.Live != nil {
@@ -114,7 +122,7 @@ func (l *Look) examine(t *Target) {
 	s := t.Facts.Live
 	s.Owned = field.Owned(t.Body, t.Live, t.Manager, t.Applied)
 	s.Contains = field.Contains(t.Live.Object, t.Body.Object)
-	s.Reclaimable = update == policy.SsaOverride && field.Reclaimable(t.Live.GetManagedFields(), t.Manager, l.Reclaim)
+	s.Reclaimable = update == policy.SsaOverride && field.Reclaimable(t.Live.GetManagedFields(), t.Manager, l.From(t.Want))
 	s.Health, s.Message = l.Health.Analyze(t.Live, t.Want.Policy.Hints)
 	if l.Shared != nil {
 		s.Share.Marked = share.Marked(l.Shared, t.Live, t.Want.Marks, s.Share.Peers)
@@ -149,7 +157,11 @@ func (l *Look) body(t *Target) *unstructured.Unstructured {
 	if l.Shared != nil {
 		created := t.Live == nil || t.Facts.Live.Share.Created ||
 			t.Facts.Item.Created && t.Facts.Item.UID == t.Live.GetUID()
-		m = l.Shared.Mark(created, t.Want.Marks)
+		var labels map[string]string
+		if t.Live != nil {
+			labels = t.Live.GetLabels()
+		}
+		m = l.Shared.Mark(created, t.Want.Marks, labels)
 	} else {
 		m = l.Stamp.Mark(l.Owner, t.Want.Digest)
 	}

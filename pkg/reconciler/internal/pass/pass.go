@@ -51,10 +51,14 @@ type Input struct {
 	Base   inventory.Inventory
 	Store  inventory.Store
 	Memory *memory.Memory
+	// Direct reads directives; nil means as the config does.
+	Direct func(*unstructured.Unstructured) plan.Directive
 	// Released are objects that the owner lets go of.
 	Released map[object.Key]bool
 	// KeepStale leaves what is not in the set.
 	KeepStale bool
+	// Spare says which items stay that are not in the set; nil means none.
+	Spare func(*inventory.Item) bool
 	// Whole deletes the whole set.
 	Whole bool
 	// Dry decides and does nothing.
@@ -126,7 +130,11 @@ func Delete(ctx context.Context, c *Config, in Input) (Output, error) {
 func start(c *Config, in Input) *pass {
 	p := &pass{Config: c, Input: in, now: c.Now(), book: book.Open(in.Base)}
 	places := &live.Places{Client: in.Client, Create: c.Create}
-	p.look = &look.Look{Style: &c.Style, Client: in.Client, Owner: in.Owner, Places: places, Now: p.now}
+	style := c.Style
+	if in.Direct != nil {
+		style.Direct = in.Direct
+	}
+	p.look = &look.Look{Style: &style, Client: in.Client, Owner: in.Owner, Places: places, Now: p.now}
 	p.do = &deed.Doer{Look: p.look, Write: write.Writer{Client: in.Client}}
 	p.memory = in.Memory.Of(in.Owner)
 	p.out.Apply = make([]plan.Outcome, 0, len(in.Wants))

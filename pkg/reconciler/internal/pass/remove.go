@@ -31,7 +31,7 @@ func (p *pass) leaving() []leave.Item {
 	var list []inventory.Item
 	for it := range p.book.All() {
 		types = append(types, it.Types...)
-		if !p.wanted[it.Key] && (!p.KeepStale || p.Released[it.Key]) {
+		if !p.wanted[it.Key] && (p.Released[it.Key] || !p.spares(it)) {
 			list = append(list, *it)
 		}
 	}
@@ -44,6 +44,11 @@ func (p *pass) hold(list []leave.Item) {
 		l := &list[i]
 		p.removed(l, done{Outcome: plan.Outcome{Action: farewell(l, plan.Wait, plan.NotInSet, plan.WaveNotReached)}, item: l.Item})
 	}
+}
+
+// spares reports whether an item stays that is not in the set.
+func (p *pass) spares(it *inventory.Item) bool {
+	return p.KeepStale || p.Spare != nil && p.Spare(it)
 }
 
 func farewell(l *leave.Item, v plan.Verb, why ...plan.Reason) plan.Action {

@@ -36,6 +36,8 @@ type Entry struct {
 	Manager  string // empty means that of the reconciler
 	Marks    map[string]string
 	Payload  map[string]string
+	Reclaim  []policy.Manager // nil means that of the reconciler
+	Heir     string           // empty means that there is none
 }
 
 // Rules are what holds for every object of a set.

@@ -13,19 +13,35 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+var update = flag.Bool("update", false, "rewrite the errors wanted in testdata")
+
+// kind is a kind with cases in the folder of its name in lower case.
+type kind struct{ definition, apiVersion, name string }
+
 // generators is the file of ArtifactGenerator's definition.
 const generators = "source.extensions.fluxcd.io_artifactgenerators.yaml"
 
-var update = flag.Bool("update", false, "rewrite the errors wanted in testdata")
+var kinds = []kind{
+	{generators, "source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator"},
+	{"capsule.clastix.io_tenants.yaml", "capsule.clastix.io/v1beta2", "Tenant"},
+	{"capsule.clastix.io_tenantresources.yaml", "capsule.clastix.io/v1beta2", "TenantResource"},
+	{"capsule.clastix.io_globaltenantresources.yaml", "capsule.clastix.io/v1beta2", "GlobalTenantResource"},
+}
 
-// Each archive in testdata/artifactgenerator is a requirement. Its file "base"
-// is an object that the API server accepts; each other file is one that
-// replaces fields of base's spec (null drops one) or its whole status. A file
-// ok/NAME must be accepted; bad/NAME must be refused, for the reasons in
+// Each archive in the folder of a kind is a requirement. Its file "base" is an
+// object that the API server accepts; each other file is one that replaces
+// fields of base's spec (null drops one) or its whole status. A file ok/NAME
+// must be accepted; bad/NAME must be refused, for the reasons in
 // bad/NAME.errors, which -update rewrites.
-func TestArtifactGenerator(t *testing.T) {
-	s := serve(t, generators)
-	paths, err := filepath.Glob("testdata/artifactgenerator/*.txtar")
+func TestKinds(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) { k.run(t) })
+	}
+}
+
+func (k kind) run(t *testing.T) {
+	s := serve(t, k.definition)
+	paths, err := filepath.Glob("testdata/" + strings.ToLower(k.name) + "/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("found no cases, error %v", err)
 	}
@@ -35,7 +51,7 @@ func TestArtifactGenerator(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			runArchive(t, s, archive)
+			k.runArchive(t, s, archive)
 			if *update {
 				if err := os.WriteFile(path, txtar.Format(archive), 0o600); err != nil {
 					t.Fatal(err)
@@ -47,7 +63,7 @@ func TestArtifactGenerator(t *testing.T) {
 
 // runArchive runs the cases of one requirement; with -update it changes the
 // archive's wanted errors instead of comparing them.
-func runArchive(t *testing.T, s *server, archive *txtar.Archive) {
+func (k kind) runArchive(t *testing.T, s *server, archive *txtar.Archive) {
 	files := map[string]string{}
 	for _, f := range archive.Files {
 		files[f.Name] = string(f.Data)
@@ -58,7 +74,7 @@ func runArchive(t *testing.T, s *server, archive *txtar.Archive) {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
-			got := s.admit(t, object(t, files["base"], string(f.Data)))
+			got := s.admit(t, k.object(t, files["base"], string(f.Data)))
 			if (dir == "ok") != (len(got) == 0) {
 				t.Errorf("refused for %q", got)
 			}
@@ -77,8 +93,8 @@ func runArchive(t *testing.T, s *server, archive *txtar.Archive) {
 	}
 }
 
-// object returns the ArtifactGenerator in base, changed as change says.
-func object(t *testing.T, base, change string) map[string]any {
+// object returns the object in base, changed as change says.
+func (k kind) object(t *testing.T, base, change string) map[string]any {
 	t.Helper()
 	var obj, patch struct{ Spec, Status map[string]any }
 	for text, into := range map[string]any{base: &obj, change: &patch} {
@@ -89,8 +105,8 @@ func object(t *testing.T, base, change string) map[string]any {
 	maps.Copy(obj.Spec, patch.Spec)
 	maps.DeleteFunc(obj.Spec, func(_ string, v any) bool { return v == nil })
 	out := map[string]any{
-		"apiVersion": "source.extensions.fluxcd.io/v1beta1",
-		"kind":       "ArtifactGenerator",
+		"apiVersion": k.apiVersion,
+		"kind":       k.name,
 		"metadata":   map[string]any{"name": "gen", "namespace": "apps"},
 		"spec":       obj.Spec,
 	}

@@ -1,0 +1,226 @@
+package replication
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/condition"
+	"github.com/weir-dev/weir/internal/controller/record"
+	"github.com/weir-dev/weir/internal/fail"
+	"github.com/weir-dev/weir/internal/replicate"
+	"github.com/weir-dev/weir/pkg/reconciler"
+	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
+)
+
+// processing is the message while work is under way.
+const processing = "processing"
+
+// gate turns targets into objects, each with the condition of its block.
+func (r *run) gate(context.Context) error {
+	recorded, err := r.recorded()
+	if err != nil {
+		return err
+	}
+	r.targets = replicate.Withhold(r.targets, r.failures, recorded.Find)
+	r.objects = make([]reconciler.Object, len(r.targets))
+	for i := range r.targets {
+		r.objects[i] = r.objectOf(&r.targets[i])
+	}
+	return nil
+}
+
+func (r *run) objectOf(t *replicate.Target) reconciler.Object {
+	o := reconciler.Object{
+		Manifest: t.Manifest,
+		Policy: policy.Policy{
+			Adoption: policy.AdoptNever, Update: policy.SsaMerge, Delete: policy.DeleteAlways, Conflict: policy.Fail,
+		},
+		Manager: replicate.Manager(r.object.GetNamespace(), r.object.GetName(), t.Key),
+		Payload: t.Payload(),
+	}
+	if t.Policy.Creation == v1beta2.CreationMerge {
+		o.Policy.Adoption = policy.AdoptIfUnowned
+	}
+	if t.Policy.Deletion == v1beta2.DeletionOrphan {
+		o.Policy.Delete = policy.Orphan
+	}
+	if t.Policy.Force {
+		o.Policy.Conflict = policy.Force
+	}
+	if t.Policy.Protect {
+		o.Marks = map[string]string{v1beta2.LabelProtected: v1beta2.ValueProtected}
+	}
+	if t.Condition != nil || t.Seen != nil {
+		o.Gate = gate{t.Condition, t.Seen}
+	}
+	return o
+}
+
+// gate is the condition of a target, and the version of it that its render
+// depends on.
+type gate struct {
+	condition *condition.Condition
+	seen      *string
+}
+
+// Open implements [reconciler.Gate].
+func (g gate) Open(ctx context.Context, live *unstructured.Unstructured, now time.Time) (bool, string, error) {
+	if g.condition != nil {
+		if open, why, err := g.condition.Open(ctx, live, now); !open || err != nil {
+			return open, why, err
+		}
+	}
+	version := ""
+	if live != nil {
+		version = live.GetResourceVersion()
+	}
+	if g.seen != nil && *g.seen != version {
+		return false, "", errors.New("the object changed since it was read for the context of its template")
+	}
+	return true, "", nil
+}
+
+// maxRounds is how often objects that the reconciler cannot take are taken out
+// of a request.
+const maxRounds = 3
+
+// apply brings the targets to what is wanted, and then removes what is wanted
+// no longer.
+func (r *run) apply(ctx context.Context) error {
+	recorded, err := r.recorded()
+	if err != nil {
+		return err
+	}
+	if len(r.objects)+len(recorded.Items) == 0 {
+		r.result = &reconciler.Result{}
+		return nil
+	}
+	// With new targets the inventory is recorded ahead, which says the same.
+	if (r.switched || !r.isObserved()) && !r.isNew(recorded) {
+		if err := r.pass.Begin(ctx, processing); err != nil {
+			return err
+		}
+	}
+	s := r.store()
+	for range maxRounds {
+		q := reconciler.Request{Owner: r.owner(), Objects: r.objects, Store: s, Client: r.client, Spare: r.spares}
+		r.result, err = r.Engine.objects.Apply(ctx, q)
+		if s.Err != nil {
+			return s.Err
+		}
+		if r.result != nil || !r.drop(err) {
+			break
+		}
+	}
+	r.broken = general(r.result, err)
+	return nil
+}
+
+// isNew reports whether there are targets that are not recorded yet.
+func (r *run) isNew(recorded inventory.Inventory) bool {
+	return slices.ContainsFunc(r.targets, func(t replicate.Target) bool {
+		_, ok := recorded.Find(t.Key)
+		return !ok
+	})
+}
+
+// isObserved reports whether the last pass over this generation came to an end.
+func (r *run) isObserved() bool {
+	for _, c := range r.status.Conditions {
+		if c.Type == v1beta2.ConditionReady {
+			return c.ObservedGeneration == r.object.GetGeneration() && c.Status != "Unknown"
+		}
+	}
+	return false
+}
+
+// spares keeps what a render that failed may have wanted.
+func (r *run) spares(it *inventory.Item) bool { return replicate.Holds(r.failures, it) != nil }
+
+// drop takes the objects out of the request that made it invalid, and reports
+// whether there were any.
+func (r *run) drop(err error) bool {
+	bad := map[object.Key]error{}
+	collect(err, bad)
+	n := len(r.targets)
+	r.targets = slices.DeleteFunc(r.targets, func(t replicate.Target) bool {
+		err := bad[t.Key]
+		if err != nil {
+			r.failures = append(r.failures, t.Fail(err))
+		}
+		return err != nil
+	})
+	r.objects = r.objects[:0]
+	for i := range r.targets {
+		r.objects = append(r.objects, r.objectOf(&r.targets[i]))
+	}
+	return len(r.targets) < n
+}
+
+// collect finds the errors about single objects.
+func collect(err error, into map[object.Key]error) {
+	if bad, ok := err.(*fault.Invalid); ok { //nolint:errorlint // the tree is walked by hand
+		into[bad.Key] = bad
+		return
+	}
+	switch u := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			collect(e, into)
+		}
+	case interface{ Unwrap() error }:
+		collect(u.Unwrap(), into)
+	}
+}
+
+// general returns the error of a pass that is not about one object.
+func general(res *reconciler.Result, err error) error {
+	if res == nil {
+		return err
+	}
+	return res.Cut
+}
+
+// remove removes everything.
+func (r *run) remove(ctx context.Context) error {
+	if r.switched {
+		if err := r.pass.Begin(ctx, processing); err != nil {
+			return err
+		}
+	}
+	s := r.store()
+	var err error
+	r.result, err = r.Engine.objects.Delete(ctx, reconciler.Request{Owner: r.owner(), Store: s, Client: r.client})
+	if s.Err != nil {
+		return s.Err
+	}
+	r.broken = general(r.result, err)
+	return nil
+}
+
+func (r *run) owner() reconciler.Owner { return reconciler.Owner{ID: string(r.object.GetUID())} }
+
+// recorded returns the inventory of the status.
+func (r *run) recorded() (inventory.Inventory, error) {
+	v, err := record.Open(r.status.Inventory)
+	if err != nil {
+		return v, fail.Stalled(v1beta2.ReasonFailed, "status.inventory: %w", err)
+	}
+	return v, nil
+}
+
+// store keeps the inventory in the status.
+func (r *run) store() *record.Store {
+	return &record.Store{
+		Data:  &r.status.Inventory,
+		Write: func(ctx context.Context) error { return r.pass.Record(ctx, processing) },
+	}
+}
