@@ -57,8 +57,10 @@ func (s *stage) killed(t *testing.T) {
 	stop := consume(t.Context(), s.client, killedNamespace)
 	for done := 0; done < kills; {
 		what := v.change(t)
-		for n := 1 + v.random.IntN(3); n > 0 && done < kills; n-- {
-			after := time.Duration(v.random.Int64N(int64(v.took)))
+		// What was done before a kill stays done, so several of them get further
+		// than one, and none of them has to wait for the end.
+		for n := 1 + v.random.IntN(5); n > 0 && done < kills; n-- {
+			after := time.Duration(v.random.Int64N(int64(2 * v.took / 3)))
 			if err := v.kill(t.Context(), after); err != nil {
 				t.Fatalf("kill %d, %v after: %s: %v", done, after, what, err)
 			}
