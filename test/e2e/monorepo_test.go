@@ -55,7 +55,7 @@ func testMonorepo(t *testing.T, s *stage) {
 	first := m.artifacts(ctx, t)
 	// Each is created and gets a status; the generator gets its finalizer, and a
 	// status when work starts and when it ends.
-	m.wantWrites(t, audit, 2*tenants+3)
+	m.wantRequests(t, audit, 2*tenants+3, tenants)
 	m.measure(t, "download of all", func() { m.download(ctx, t, first) })
 
 	m.change(t)
@@ -70,7 +70,7 @@ func testMonorepo(t *testing.T, s *stage) {
 			t.Errorf("artifact %q is written: %t, want only that of the file", name, changed)
 		}
 	}
-	m.wantWrites(t, audit, 3)
+	m.wantRequests(t, audit, 3, 0)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.controller.group.Pids()[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -274,18 +274,22 @@ func (m *monorepo) follow(ctx context.Context, t *testing.T, before sourcev1.Ext
 	}
 }
 
-// wantWrites fails when the controller has written more often than that.
-func (m *monorepo) wantWrites(t *testing.T, audit *testcluster.Audit, most int) {
+// wantRequests fails when the controller has written more often than that, or has
+// read more ExternalArtifacts one by one.
+func (m *monorepo) wantRequests(t *testing.T, audit *testcluster.Audit, writes, reads int) {
 	t.Helper()
-	writes, counts := 0, map[string]int{}
+	written, read, counts := 0, 0, map[string]int{}
 	for _, e := range audit.Events(t, testcluster.Query{User: m.controller.user}) {
 		if e.Write() {
-			writes++
+			written++
+		}
+		if e.Verb == "get" && e.Resource == "externalartifacts" {
+			read++
 		}
 		counts[strings.TrimSuffix(fmt.Sprintf("%s %s/%s", e.Verb, e.Resource, e.Subresource), "/")]++
 	}
-	t.Logf("%d writes, of at most %d; requests: %v", writes, most, counts)
-	if writes > most {
-		t.Errorf("the controller has written %d times, want at most %d", writes, most)
+	t.Logf("%d writes, of at most %d; requests: %v", written, writes, counts)
+	if written > writes || read > reads {
+		t.Errorf("the controller has written %d times and read %d objects, want at most %d and %d", written, read, writes, reads)
 	}
 }

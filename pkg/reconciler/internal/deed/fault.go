@@ -13,9 +13,9 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
 
-// Fault turns an error of a write to the object into one that callers can tell
-// apart. The object is as it was read.
-func Fault(u *unstructured.Unstructured, manager string, err error) error {
+// Fault turns an error of doing something to the object, such as writing it, into
+// one that callers can tell apart. The object is as it was read.
+func Fault(doing string, u *unstructured.Unstructured, manager string, err error) error {
 	var known *fault.Immutable
 	if err == nil || errors.As(err, &known) {
 		return err
@@ -32,7 +32,7 @@ func Fault(u *unstructured.Unstructured, manager string, err error) error {
 		}
 		return e
 	default:
-		return fmt.Errorf("writing %s: %w", k, err)
+		return fmt.Errorf("%s %s: %w", doing, k, err)
 	}
 }
 

@@ -23,6 +23,9 @@ import (
 // between.
 const tries = 4
 
+// writing is what errors say was being done, but for deletions.
+const writing = "writing"
+
 // done is what a worker found and did for one object.
 type done struct {
 	plan.Outcome
@@ -180,9 +183,9 @@ func (p *pass) act(ctx context.Context, t *look.Target, d done) (done, error) {
 			d.Health = health.Current
 			d.item = p.purged(d.item)
 		}
-		return d, deed.Fault(t.Live, t.Manager, err)
+		return d, deed.Fault(writing, t.Live, t.Manager, err)
 	case plan.Finalize:
-		return d, deed.Fault(t.Live, t.Manager, p.do.Finalize(ctx, t.Live))
+		return d, deed.Fault(writing, t.Live, t.Manager, p.do.Finalize(ctx, t.Live))
 	default:
 		return p.put(ctx, t, d)
 	}
@@ -205,7 +208,7 @@ func (p *pass) put(ctx context.Context, t *look.Target, d done) (done, error) {
 		p.look.Places.Missed(d.Namespace) // and decide again
 	}
 	if err != nil {
-		return d, deed.Fault(orBody(t), t.Manager, err)
+		return d, deed.Fault(writing, orBody(t), t.Manager, err)
 	}
 	if stored == nil { // deleted, and not gone yet
 		d.Health = health.Terminating

@@ -206,7 +206,7 @@ func (p *pass) extinct(ctx context.Context, l *leave.Item) (bool, error) {
 // dispatch does what was decided for an object that goes.
 func (p *pass) dispatch(ctx context.Context, l *leave.Item, u *unstructured.Unstructured, d done) (done, error) {
 	var err error
-	manager := p.look.ManagerOf(l.Manager)
+	doing, manager := writing, p.look.ManagerOf(l.Manager)
 	switch d.Verb {
 	case plan.Forget:
 		d.gone = true
@@ -217,6 +217,7 @@ func (p *pass) dispatch(ctx context.Context, l *leave.Item, u *unstructured.Unst
 		err = p.do.Leave(ctx, u, manager)
 		d.gone = err == nil
 	case plan.Delete:
+		doing = "deleting"
 		d.gone, err = p.do.Destroy(ctx, u)
 	case plan.Finalize:
 		err = p.do.Finalize(ctx, u)
@@ -226,7 +227,7 @@ func (p *pass) dispatch(ctx context.Context, l *leave.Item, u *unstructured.Unst
 		d.item.State = inventory.Leaving
 	}
 	if err != nil {
-		err = deed.Fault(u, manager, err)
+		err = deed.Fault(doing, u, manager, err)
 	}
 	return d, err
 }
