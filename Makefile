@@ -55,7 +55,7 @@ check: verify-generate fmt-check tidy-check vet lint race ## everything that CI 
 
 .PHONY: race
 race: controlplane flux ## run all tests under the race detector
-	$(TEST_ENV) WEIR_E2E_RACE=1 go test -race -timeout 30m ./...
+	$(TEST_ENV) WEIR_E2E_RACE=1 go test -race -timeout 60m ./...
 	@set -e; for m in $(NESTED); do echo "go -C $$m test ./..."; go -C $$m test ./...; done
 
 FUZZTIME ?= 30s
