@@ -21,6 +21,23 @@ type Step struct {
 // Of returns the step that calls do.
 func Of(name string, do func(context.Context) error) Step { return Step{name, do} }
 
+// OnFailure returns the steps with failed called when one of them fails: with its
+// error, to return that or a fuller one. [Done] and the end of the context are no
+// failures.
+func OnFailure(failed func(context.Context, error) error, steps ...Step) []Step {
+	out := make([]Step, len(steps))
+	for i, s := range steps {
+		out[i] = Of(s.name, func(ctx context.Context) error {
+			err := s.do(ctx)
+			if err == nil || errors.Is(err, Done) || ctx.Err() != nil {
+				return err
+			}
+			return failed(ctx, err)
+		})
+	}
+	return out
+}
+
 // Error is what stopped a list, with the name of the step for logs. The text
 // is that of the cause alone: users know no steps.
 type Error struct {

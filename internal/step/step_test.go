@@ -84,3 +84,39 @@ func TestRunnerObserves(t *testing.T) {
 		}
 	})
 }
+
+func TestOnFailure(t *testing.T) {
+	worse := errors.New("worse")
+	for name, c := range map[string]struct {
+		err, want error
+		ends      bool // the context, while the step runs
+		calls     int
+	}{
+		"success": {},
+		"failure": {err: errBoom, want: worse, calls: 1},
+		"done":    {err: step.Done},
+		"the end": {err: errBoom, want: errBoom, ends: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			calls := 0
+			failed := func(_ context.Context, err error) error {
+				calls++
+				if !errors.Is(err, errBoom) {
+					t.Errorf("called with %v", err)
+				}
+				return worse
+			}
+			err := step.Run(ctx, step.OnFailure(failed, step.Of("one", func(context.Context) error {
+				if c.ends {
+					end()
+				}
+				return c.err
+			}))...)
+			if !errors.Is(err, c.want) || calls != c.calls {
+				t.Errorf("error %v, want %v; %d calls, want %d", err, c.want, calls, c.calls)
+			}
+		})
+	}
+}

@@ -3,7 +3,6 @@ package artifactgenerator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -117,18 +116,12 @@ func (r *run) missing() map[object.Key]string {
 	return out
 }
 
-// honest does a step, and when it fails makes the ExternalArtifacts say so whose
-// files are gone: they cannot be made again now.
-func (r *run) honest(do func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		err := do(ctx)
-		if err == nil || errors.Is(err, step.Done) || ctx.Err() != nil {
-			return err
-		}
-		gone := r.missing()
-		if len(gone) == 0 {
-			return err
-		}
-		return fail.Join(err, r.publisher.Disclaim(ctx, r.uid(), gone))
+// disclaim makes the ExternalArtifacts say so whose files are gone when a step
+// fails: they cannot be made again now.
+func (r *run) disclaim(ctx context.Context, err error) error {
+	gone := r.missing()
+	if len(gone) == 0 {
+		return err
 	}
+	return fail.Join(err, r.publisher.Disclaim(ctx, r.uid(), gone))
 }

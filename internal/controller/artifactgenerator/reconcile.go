@@ -144,14 +144,13 @@ var actions = map[string]string{
 
 func (r *Reconciler) steps(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
 	run := &run{Reconciler: r, generator: g, pass: p}
-	return []step.Step{
-		step.Of("observe", run.honest(run.observe)),     // the spec and the sources; nothing is new: done
-		step.Of("fetch", run.honest(run.fetch)),         // sources into trees
-		step.Of("build", run.honest(run.build)),         // trees into artifacts, and a draft of what becomes of them
-		step.Of("authorise", run.honest(run.authorise)), // withhold what may not be published
-		step.Of("publish", run.honest(run.publish)),     // artifacts into the store and into ExternalArtifacts
-		step.Of("sweep", run.honest(run.sweep)),         // let superfluous files go, and sum up
-	}
+	return step.OnFailure(run.disclaim,
+		step.Of("observe", run.observe),     // the spec and the sources; nothing is new: done
+		step.Of("fetch", run.fetch),         // sources into trees
+		step.Of("build", run.build),         // trees into artifacts, and a draft of what becomes of them
+		step.Of("authorise", run.authorise), // withhold what may not be published
+		step.Of("publish", run.publish),     // artifacts into the store and into ExternalArtifacts
+		step.Of("sweep", run.sweep))         // let superfluous files go, and sum up
 }
 
 func (r *Reconciler) finalize(g *v1beta1.ArtifactGenerator, p *loop.Pass) []step.Step {
