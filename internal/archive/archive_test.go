@@ -15,6 +15,7 @@ import (
 	"github.com/weir-dev/weir/internal/archive"
 	"github.com/weir-dev/weir/internal/blob"
 	"github.com/weir-dev/weir/internal/tree"
+	"github.com/weir-dev/weir/internal/tree/treetest"
 )
 
 // file returns the header of a file, with the content where raw takes it from.
@@ -94,35 +95,6 @@ func read(data []byte, o archive.Options) (tree.Tree, error) {
 	return archive.Read(bytes.NewReader(data), blob.Memory{}, o)
 }
 
-// listing maps paths to contents; executables have " (x)" behind the path and
-// directories without entries the content "<dir>".
-func listing(t testing.TB, tr tree.Tree) map[string]string {
-	t.Helper()
-	got := map[string]string{}
-	err := tr.Walk(".", func(e tree.Entry) error {
-		switch {
-		case e.Empty() && e.Path != ".":
-			got[e.Path] = "<dir>"
-		case e.IsDir():
-		default:
-			data, err := e.Blob.ReadAll()
-			if err != nil {
-				return err
-			}
-			name := e.Path
-			if e.Executable() {
-				name += " (x)"
-			}
-			got[name] = string(data)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
-}
-
 func TestRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   []tar.Header
@@ -160,7 +132,7 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, listing(t, got)); diff != "" {
+			if diff := cmp.Diff(c.want, treetest.Listing(t, got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -263,7 +235,7 @@ func TestReadWholeStream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, listing(t, got)); diff != "" {
+			if diff := cmp.Diff(want, treetest.Listing(t, got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -326,7 +298,7 @@ func TestSparseFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"holes": strings.Repeat("\x00", 4096) + "data"}
-	if diff := cmp.Diff(want, listing(t, got)); diff != "" {
+	if diff := cmp.Diff(want, treetest.Listing(t, got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := read(in, archive.Options{MaxBytes: 4099}); err == nil {

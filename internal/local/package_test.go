@@ -13,36 +13,8 @@ import (
 
 	"github.com/weir-dev/weir/internal/blob"
 	"github.com/weir-dev/weir/internal/tree"
+	"github.com/weir-dev/weir/internal/tree/treetest"
 )
-
-// listing maps paths to contents; executables have " (x)" behind the path and
-// directories without entries the content "<dir>".
-func listing(t *testing.T, tr tree.Tree) map[string]string {
-	t.Helper()
-	got := map[string]string{}
-	err := tr.Walk(".", func(e tree.Entry) error {
-		switch {
-		case e.Empty() && e.Path != ".":
-			got[e.Path] = "<dir>"
-		case e.IsDir():
-		default:
-			data, err := e.Blob.ReadAll()
-			if err != nil {
-				return err
-			}
-			name := e.Path
-			if e.Executable() {
-				name += " (x)"
-			}
-			got[name] = string(data)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
-}
 
 // mapFS returns a file system; a path that ends in a slash is a directory.
 func mapFS(files map[string]string) fstest.MapFS {
@@ -110,7 +82,7 @@ func TestPackagingTakesFilesOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"a": "1", ".git/HEAD": "h", "logo.png": "p", ".sourceignore": "*", "e": "<dir>", "run (x)": "2"}
-	if diff := cmp.Diff(want, listing(t, tr)); diff != "" {
+	if diff := cmp.Diff(want, treetest.Listing(t, tr)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -198,7 +170,7 @@ func TestFileBecomesDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"b": "2", "d": "<dir>"}, listing(t, tr)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"b": "2", "d": "<dir>"}, treetest.Listing(t, tr)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

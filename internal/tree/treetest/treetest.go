@@ -154,3 +154,32 @@ func List(t testing.TB, tr tree.Tree) []string {
 	}
 	return out
 }
+
+// Listing maps paths to contents; executables have " (x)" behind the path and
+// directories without entries the content "<dir>".
+func Listing(t testing.TB, tr tree.Tree) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	err := tr.Walk(".", func(e tree.Entry) error {
+		switch {
+		case e.Empty() && e.Path != ".":
+			got[e.Path] = "<dir>"
+		case e.IsDir():
+		default:
+			data, err := e.Blob.ReadAll()
+			if err != nil {
+				return err
+			}
+			name := e.Path
+			if e.Executable() {
+				name += " (x)"
+			}
+			got[name] = string(data)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
