@@ -53,9 +53,11 @@ type Pod struct {
 	host    string
 	dir     string   // holds the disk, and a directory for each start
 	command []string // env NAME=VALUE… PROGRAM ARG…
+	storage bool
 
 	mu     sync.Mutex
 	starts int
+	disk   string         // of the last start; empty: the machine's
 	flags  []string       // of the last start
 	proc   *child.Process // nil: stopped
 	group  *child.Group   // of proc alone
@@ -76,7 +78,7 @@ func New(ctx context.Context, cluster *testcluster.Cluster, dir string, spec Spe
 		name: filepath.Base(spec.Program),
 		user: "system:serviceaccount:" + spec.Namespace + ":" + spec.Account,
 		host: Address(),
-		dir:  dir,
+		dir:  dir, storage: spec.Storage,
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	if err := testcluster.WriteKubeconfig(kubeconfig, account); err != nil {
@@ -87,7 +89,7 @@ func New(ctx context.Context, cluster *testcluster.Cluster, dir string, spec Spe
 			return nil, err
 		}
 	}
-	p.command = []string{env, "KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + spec.Namespace, "TMPDIR=" + filepath.Join(dir, "tmp")}
+	p.command = []string{env, "KUBECONFIG=" + kubeconfig, "RUNTIME_NAMESPACE=" + spec.Namespace, "TMPDIR=" + p.Temp()}
 	for name, value := range spec.Env {
 		p.command = append(p.command, name+"="+value)
 	}
@@ -114,26 +116,38 @@ func (p *Pod) Host() string { return p.host }
 // Disk is the directory of the artifacts. It outlasts restarts.
 func (p *Pod) Disk() string { return filepath.Join(p.dir, "data") }
 
+// Temp is the directory of its temporary files.
+func (p *Pod) Temp() string { return filepath.Join(p.dir, "tmp") }
+
 // Start returns when the controller is ready. If it runs, it is stopped first.
 // The flags are added to its arguments.
-func (p *Pod) Start(ctx context.Context, flags ...string) error {
+func (p *Pod) Start(ctx context.Context, flags ...string) error { return p.StartOn(ctx, "", flags...) }
+
+// StartOn is Start with an empty disk for artifacts of that size, as mount(8)
+// takes it, which ends with the controller. Empty means the directory Disk.
+func (p *Pod) StartOn(ctx context.Context, disk string, flags ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.start(ctx, flags)
+	return p.start(ctx, disk, flags)
 }
 
-// Restore makes the controller run without added flags, if it does not already.
+// Restore makes the controller run without added flags and on the directory
+// Disk, if it does not already.
 func (p *Pod) Restore(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.proc != nil && len(p.flags) == 0 && p.ready(ctx) == nil {
+	if p.proc != nil && p.disk == "" && len(p.flags) == 0 && p.ready(ctx) == nil {
 		return nil
 	}
-	return p.start(ctx, nil)
+	return p.start(ctx, "", nil)
 }
 
-func (p *Pod) start(ctx context.Context, flags []string) error {
+func (p *Pod) start(ctx context.Context, disk string, flags []string) error {
 	if err := p.stop(ctx); err != nil {
+		return err
+	}
+	command, err := p.on(disk)
+	if err != nil {
 		return err
 	}
 	dir := filepath.Join(p.dir, strconv.Itoa(p.starts))
@@ -141,9 +155,9 @@ func (p *Pod) start(ctx context.Context, flags []string) error {
 		return err
 	}
 	p.starts++
-	p.flags = slices.Clone(flags)
+	p.disk, p.flags = disk, slices.Clone(flags)
 	group := child.NewGroup()
-	proc, err := group.Start(p.command[0], dir, append(slices.Clone(p.command[1:]), flags...)...)
+	proc, err := group.Start(command[0], dir, append(command[1:], flags...)...)
 	if err != nil {
 		return errors.Join(err, group.Stop())
 	}
@@ -196,6 +210,9 @@ func (p *Pod) Kill() error {
 	return p.group.Stop()
 }
 
+// StartMark begins a line of the log of a controller for each of its starts.
+const StartMark = "--- start "
+
 // Log returns what the controller has printed since its first start.
 func (p *Pod) Log() (string, error) {
 	p.mu.Lock()
@@ -206,7 +223,7 @@ func (p *Pod) Log() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&all, "--- start %d ---\n%s", i+1, data)
+		fmt.Fprintf(&all, StartMark+"%d\n%s", i+1, data)
 	}
 	return all.String(), nil
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/weir-dev/weir/internal/testpod"
 )
 
 // download replaces the directory by the content of an ExternalArtifact, which
@@ -48,7 +50,7 @@ func tarballOf(ctx context.Context, o *unstructured.Unstructured) ([]byte, error
 		return nil, fmt.Errorf("ExternalArtifact %s/%s has no artifact", o.GetNamespace(), o.GetName())
 	}
 	url, _ := artifact["url"].(string)
-	data, err := get(ctx, url)
+	data, err := testpod.Get(ctx, url)
 	if err != nil {
 		return nil, err
 	}

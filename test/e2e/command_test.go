@@ -92,13 +92,13 @@ func (s *script) control(c call) error {
 	verb := strings.Join(c.args[:min(1, len(c.args))], "")
 	switch {
 	case verb == "start" && len(c.args) > 2 && c.args[1] == "-disk":
-		return s.controller.startOn(s.ctx, c.args[2], c.args[3:]...)
+		return s.controller.StartOn(s.ctx, c.args[2], c.args[3:]...)
 	case verb == "start":
-		return s.controller.start(s.ctx, c.args[1:]...)
+		return s.controller.Start(s.ctx, c.args[1:]...)
 	case verb == "stop" && len(c.args) == 1:
-		return s.controller.stop(s.ctx)
+		return s.controller.Stop(s.ctx)
 	case verb == "kill" && len(c.args) == 1:
-		return s.controller.kill()
+		return s.controller.Kill()
 	}
 	return fmt.Errorf("%w: controller start [-disk SIZE] [FLAG…] | stop | kill", errUsage)
 }
@@ -125,7 +125,7 @@ func (s *script) writes(c call) error {
 		return fmt.Errorf("%w: writes reset | -max N [-ns NS]", errUsage)
 	}
 	// Whoever is impersonated, it is the controller that authenticated.
-	writes := s.audit.Events(s.t, testcluster.Query{User: s.controller.user, Namespace: *namespace, Writes: true})
+	writes := s.audit.Events(s.t, testcluster.Query{User: s.controller.User(), Namespace: *namespace, Writes: true})
 	if len(writes) <= *most {
 		return nil
 	}

@@ -46,7 +46,7 @@ func (s *stage) killed(t *testing.T) {
 		repo: t.TempDir(), disk: t.TempDir(), out: t.TempDir(), want: map[string]string{},
 	}
 	t.Cleanup(func() {
-		if err := s.controller.restore(context.Background()); err != nil {
+		if err := s.controller.Restore(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -104,13 +104,13 @@ func (v *victim) begin(ctx context.Context) error {
 }
 
 func (v *victim) start(ctx context.Context) error {
-	return v.controller.start(ctx, "--storage-path="+v.disk, "--artifact-retention-ttl=1s", "--artifact-retention-records=0")
+	return v.controller.Start(ctx, "--storage-path="+v.disk, "--artifact-retention-ttl=1s", "--artifact-retention-records=0")
 }
 
 // kill kills the controller after a while and starts it again.
 func (v *victim) kill(ctx context.Context, after time.Duration) error {
 	<-time.After(after) // this is what is random
-	return errors.Join(v.controller.kill(), v.start(ctx))
+	return errors.Join(v.controller.Kill(), v.start(ctx))
 }
 
 // change makes something else wanted and tells what.
@@ -272,7 +272,7 @@ func isReady(conditions []any) bool {
 // what is needed: what a crash may leave is given an hour, which this one has
 // not got.
 func (v *victim) leftovers(ctx context.Context) error {
-	if err := v.controller.stop(ctx); err != nil {
+	if err := v.controller.Stop(ctx); err != nil {
 		return err
 	}
 	past := time.Now().Add(-2 * time.Hour)
@@ -299,7 +299,7 @@ func (v *victim) leftovers(ctx context.Context) error {
 			return fmt.Errorf("%d artifacts are on disk in %d files, want %d in twice as many: %v",
 				len(tarballs), len(files), len(v.want), files[:min(10, len(files))])
 		}
-		temp, err := os.ReadDir(v.controller.temp)
+		temp, err := os.ReadDir(v.controller.Temp())
 		if err != nil || len(temp) > 0 {
 			return fmt.Errorf("temporary files are left: %v: %w", temp, err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/testcluster"
+	"github.com/weir-dev/weir/internal/testpod"
 )
 
 const (
@@ -71,15 +72,11 @@ func testMonorepo(t *testing.T, s *stage) {
 		}
 	}
 	m.wantRequests(t, audit, 3, 0)
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.controller.group.Pids()[0]))
+	now, most, err := s.controller.Memory()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "VmHWM") || strings.HasPrefix(line, "VmRSS") {
-			t.Logf("the controller's memory, %s", strings.Join(strings.Fields(line), " "))
-		}
-	}
+	t.Logf("the controller has %d KiB of memory, and had %d at most", now>>10, most>>10)
 }
 
 // monorepo is a repository and the generator that takes it apart.
@@ -246,7 +243,7 @@ func (m *monorepo) artifacts(ctx context.Context, t *testing.T) map[string]sourc
 func (m *monorepo) download(ctx context.Context, t *testing.T, all map[string]sourcev1.ExternalArtifact) {
 	t.Helper()
 	for name, a := range all {
-		data, err := get(ctx, a.Status.Artifact.URL)
+		data, err := testpod.Get(ctx, a.Status.Artifact.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +276,7 @@ func (m *monorepo) follow(ctx context.Context, t *testing.T, before sourcev1.Ext
 func (m *monorepo) wantRequests(t *testing.T, audit *testcluster.Audit, writes, reads int) {
 	t.Helper()
 	written, read, counts := 0, 0, map[string]int{}
-	for _, e := range audit.Events(t, testcluster.Query{User: m.controller.user}) {
+	for _, e := range audit.Events(t, testcluster.Query{User: m.controller.User()}) {
 		if e.Write() {
 			written++
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/internal/testcluster"
+	"github.com/weir-dev/weir/internal/testpod"
 )
 
 // play plays those of the scripts that must be played alone, one after the
@@ -88,13 +89,13 @@ func (p theater) Run(name string, f func(testscript.T)) {
 // controller logged about its objects, the conditions of generators, and events.
 func (s *stage) explain(prefix string) string {
 	var out strings.Builder
-	log, err := s.controller.log()
+	log, err := s.controller.Log()
 	if err != nil {
 		fmt.Fprintln(&out, err)
 	}
 	var about []string
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, prefix) || !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, startMark) {
+		if strings.Contains(line, prefix) || !strings.HasPrefix(line, "{") && !strings.HasPrefix(line, testpod.StartMark) {
 			about = append(about, brief(strings.TrimSpace(line)))
 		}
 	}

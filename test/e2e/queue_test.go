@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-dev/weir/internal/testpod"
 )
 
 // quiet is for how long the controller has nothing to do when it has settled.
@@ -25,7 +27,7 @@ func (c *controller) settle(ctx context.Context) error {
 	var last load
 	var since time.Time
 	return await(ctx, func() error {
-		text, err := get(ctx, "http://"+c.host+":8080/metrics")
+		text, err := testpod.Get(ctx, "http://"+c.Host()+":8080/metrics")
 		if err != nil {
 			return fmt.Errorf("reading the controller's queues: %w", err)
 		}

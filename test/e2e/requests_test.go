@@ -13,7 +13,7 @@ func (s *script) requests(c call) error {
 		return fmt.Errorf("%w: requests FILE", errUsage)
 	}
 	var out strings.Builder
-	for _, e := range s.audit.Events(s.t, testcluster.Query{User: s.controller.user}) {
+	for _, e := range s.audit.Events(s.t, testcluster.Query{User: s.controller.User()}) {
 		fmt.Fprintf(&out, "%s %s", e.Verb, about(e.Group, e.Resource, e.Subresource, e.Namespace, e.Name))
 		if e.As != "" {
 			fmt.Fprintf(&out, " as %s", e.As)

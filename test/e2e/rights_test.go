@@ -34,7 +34,7 @@ var unused = map[string]string{
 func (s *stage) rights(t *testing.T, audit *testcluster.Audit) {
 	t.Helper()
 	used, granted := map[string]bool{}, s.granted(t)
-	for _, e := range audit.Events(t, testcluster.Query{User: s.controller.user}) {
+	for _, e := range audit.Events(t, testcluster.Query{User: s.controller.User()}) {
 		if e.Resource == "" {
 			continue // discovery
 		}
@@ -72,7 +72,7 @@ func terminating(e testcluster.Event) bool { return e.Verb == "create" && e.Name
 // granted returns the rights of the controller with the role that grants each.
 func (s *stage) granted(t *testing.T) map[string]string {
 	t.Helper()
-	namespace := strings.Split(s.controller.user, ":")[2]
+	namespace := strings.Split(s.controller.User(), ":")[2]
 	rules := map[string][]rbacv1.PolicyRule{}
 	var whole rbacv1.ClusterRole
 	if err := s.client.Get(t.Context(), client.ObjectKey{Name: "weir-controller"}, &whole); err != nil {

@@ -69,7 +69,7 @@ func newStage(t *testing.T) *stage {
 			t.Errorf("at the end: %v", err)
 		}
 	})
-	if err := s.controller.restore(t.Context()); err != nil {
+	if err := s.controller.Restore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -157,7 +157,7 @@ func (s *stage) sweep(t *testing.T, prefix string) {
 func (s *stage) clear(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, clearTimeout)
 	defer cancel()
-	if err := errors.Join(s.controller.restore(ctx), s.flux.restore(ctx)); err != nil {
+	if err := errors.Join(s.controller.Restore(ctx), s.flux.restore(ctx)); err != nil {
 		return err
 	}
 	err := await(ctx, func() error {

@@ -148,7 +148,7 @@ func (e *estate) kill(after time.Duration) {
 	e.t.Helper()
 	time.Sleep(after) // whenever it comes
 	e.spaces()
-	if err := errors.Join(e.controller.kill(), e.controller.start(e.t.Context())); err != nil {
+	if err := errors.Join(e.controller.Kill(), e.controller.Start(e.t.Context())); err != nil {
 		e.t.Fatal(err)
 	}
 	e.spaces()
@@ -250,7 +250,7 @@ func (e *estate) removeOne() {
 	took := time.Since(start)
 	e.converge(time.Minute)
 	var deleted []string
-	writes := audit.Events(e.t, testcluster.Query{User: e.controller.user, Writes: true})
+	writes := audit.Events(e.t, testcluster.Query{User: e.controller.User(), Writes: true})
 	for _, w := range writes {
 		if w.Verb == "delete" {
 			deleted = append(deleted, w.Resource+" "+w.Name)
@@ -263,7 +263,7 @@ func (e *estate) removeOne() {
 		e.t.Errorf("%d writes: %+v", len(writes), writes)
 	}
 	e.t.Logf("one of %d directories removed: its namespace was gone after %v, with %d writes and %d requests", len(e.want)+1, took.Round(time.Millisecond),
-		len(writes), len(audit.Events(e.t, testcluster.Query{User: e.controller.user})))
+		len(writes), len(audit.Events(e.t, testcluster.Query{User: e.controller.User()})))
 }
 
 func (e *estate) await(within time.Duration, ready func() error) {
