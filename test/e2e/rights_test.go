@@ -24,6 +24,7 @@ var unused = map[string]string{
 	"get helmcharts.*":           "read with the gate DirectSourceFetch",
 	"get ocirepositories.*":      "read with the gate DirectSourceFetch",
 	"create externalartifacts.*": "an apply that creates is a patch in the audit log, and authorised as both",
+	"create namespaces.":         "an apply that creates is a patch in the audit log, and authorised as both",
 	"patch events.events.k8s.io": "written when an event repeats within minutes",
 }
 
