@@ -2,22 +2,15 @@ package replication
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
-	"github.com/weir-dev/weir/internal/condition"
+	"github.com/weir-dev/weir/internal/controller/objects"
 	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
-	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
 // processing is the message while work is under way.
@@ -32,60 +25,9 @@ func (r *run) gate(context.Context) error {
 	r.targets = replicate.Withhold(r.targets, r.failures, recorded.Find)
 	r.objects = make([]reconciler.Object, len(r.targets))
 	for i := range r.targets {
-		r.objects[i] = r.objectOf(&r.targets[i])
+		r.objects[i] = objects.Of(r.id(), &r.targets[i])
 	}
 	return nil
-}
-
-func (r *run) objectOf(t *replicate.Target) reconciler.Object {
-	o := reconciler.Object{
-		Manifest: t.Manifest,
-		Policy: policy.Policy{
-			Adoption: policy.AdoptNever, Update: policy.SsaMerge, Delete: policy.DeleteAlways, Conflict: policy.Fail,
-		},
-		Manager: replicate.Manager(r.object.GetNamespace(), r.object.GetName(), t.Key),
-		Payload: t.Payload(),
-	}
-	if t.Policy.Creation == v1beta2.CreationMerge {
-		o.Policy.Adoption = policy.AdoptIfUnowned
-	}
-	if t.Policy.Deletion == v1beta2.DeletionOrphan {
-		o.Policy.Delete = policy.Orphan
-	}
-	if t.Policy.Force {
-		o.Policy.Conflict = policy.Force
-	}
-	if t.Policy.Protect {
-		o.Marks = map[string]string{v1beta2.LabelProtected: v1beta2.ValueProtected}
-	}
-	if t.Condition != nil || t.Seen != nil {
-		o.Gate = gate{t.Condition, t.Seen}
-	}
-	return o
-}
-
-// gate is the condition of a target, and the version of it that its render
-// depends on.
-type gate struct {
-	condition *condition.Condition
-	seen      *string
-}
-
-// Open implements [reconciler.Gate].
-func (g gate) Open(ctx context.Context, live *unstructured.Unstructured, now time.Time) (bool, string, error) {
-	if g.condition != nil {
-		if open, why, err := g.condition.Open(ctx, live, now); !open || err != nil {
-			return open, why, err
-		}
-	}
-	version := ""
-	if live != nil {
-		version = live.GetResourceVersion()
-	}
-	if g.seen != nil && *g.seen != version {
-		return false, "", errors.New("the object changed since it was read for the context of its template")
-	}
-	return true, "", nil
 }
 
 // maxRounds is how often objects that the reconciler cannot take are taken out
@@ -148,8 +90,7 @@ func (r *run) spares(it *inventory.Item) bool { return replicate.Holds(r.failure
 // drop takes the objects out of the request that made it invalid, and reports
 // whether there were any.
 func (r *run) drop(err error) bool {
-	bad := map[object.Key]error{}
-	collect(err, bad)
+	bad := objects.Refused(err)
 	n := len(r.targets)
 	r.targets = slices.DeleteFunc(r.targets, func(t replicate.Target) bool {
 		err := bad[t.Key]
@@ -160,25 +101,9 @@ func (r *run) drop(err error) bool {
 	})
 	r.objects = r.objects[:0]
 	for i := range r.targets {
-		r.objects = append(r.objects, r.objectOf(&r.targets[i]))
+		r.objects = append(r.objects, objects.Of(r.id(), &r.targets[i]))
 	}
 	return len(r.targets) < n
-}
-
-// collect finds the errors about single objects.
-func collect(err error, into map[object.Key]error) {
-	if bad, ok := err.(*fault.Invalid); ok { //nolint:errorlint // the tree is walked by hand
-		into[bad.Key] = bad
-		return
-	}
-	switch u := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() []error }:
-		for _, e := range u.Unwrap() {
-			collect(e, into)
-		}
-	case interface{ Unwrap() error }:
-		collect(u.Unwrap(), into)
-	}
 }
 
 // general returns the error of a pass that is not about one object.

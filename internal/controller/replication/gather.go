@@ -6,11 +6,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/membership"
@@ -21,7 +18,6 @@ import (
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/tenant"
 	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
 
 // run is one pass over one replication.
@@ -128,20 +124,4 @@ func (e *Engine) namespaced(gvk schema.GroupVersionKind) (namespaced, known bool
 		return false, false, err
 	}
 	return m.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
-}
-
-// leaver lets go of what is in a namespace that is going away: it goes too.
-type leaver struct{ namespaces client.Reader }
-
-// Direct implements [reconciler.Director].
-func (l leaver) Direct(live *unstructured.Unstructured) plan.Directive {
-	if live.GetNamespace() == "" {
-		return plan.Directive{}
-	}
-	var n corev1.Namespace
-	err := l.namespaces.Get(context.Background(), client.ObjectKey{Name: live.GetNamespace()}, &n)
-	if err != nil || !membership.IsTerminating(&n) {
-		return plan.Directive{}
-	}
-	return plan.Directive{HandOver: true, Reason: "the namespace is going away"}
 }

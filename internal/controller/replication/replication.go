@@ -12,23 +12,19 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
+	"github.com/weir-dev/weir/internal/controller/objects"
 	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/loop"
-	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/template"
 	"github.com/weir-dev/weir/pkg/reconciler"
-	"github.com/weir-dev/weir/pkg/reconciler/health"
-	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
 // Options are what an [Engine] works with. Client, Direct, Tenants, Accounts and
@@ -109,18 +105,8 @@ func New(o Options) *Engine {
 	if o.Sight != nil {
 		metadata = o.Sight.Metadata()
 	}
-	e.objects = reconciler.NewReconciler(replicate.Name, o.Direct, reconciler.ReconcilerOptions{
-		AdoptionPolicy:          ptr.To(reconciler.AdoptionPolicyNever),
-		MissingNamespacesPolicy: ptr.To(reconciler.MissingNamespacesPolicyDoNotCreate),
-		Conflict:                policy.Fail,
-		Prune:                   policy.PruneAlways,
-		FieldOwner:              replicate.Lifecycle,
-		Sharing:                 replicate.Family(),
-		Health:                  always{},
-		Director:                leaver{o.Tenants},
-		Metadata:                metadata,
-		Parallel:                o.Parallel,
-		Now:                     o.Now,
+	e.objects = objects.NewReconciler(objects.Options{
+		Direct: o.Direct, Namespaces: o.Tenants, Metadata: metadata, Parallel: o.Parallel, Now: o.Now,
 	})
 	e.global = loop.Loop[*v1beta2.GlobalTenantResource]{
 		Kind:   kindOf(e, func() *v1beta2.GlobalTenantResource { return &v1beta2.GlobalTenantResource{} }, e.subjectOfGlobal),
@@ -218,12 +204,4 @@ func cordoned(spec *v1beta2.ReplicationSpec) metav1.Condition {
 		return metav1.Condition{Type: v1beta2.ConditionCordoned, Status: metav1.ConditionTrue, Reason: v1beta2.ReasonCordoned, Message: "is cordoned"}
 	}
 	return metav1.Condition{Type: v1beta2.ConditionCordoned, Status: metav1.ConditionFalse, Reason: v1beta2.ReasonActive, Message: "not cordoned"}
-}
-
-// always is the health of targets: a replication keeps what objects say, and
-// not what becomes of them.
-type always struct{}
-
-func (always) Analyze(*unstructured.Unstructured, []string) (health.Status, string) {
-	return health.Current, ""
 }

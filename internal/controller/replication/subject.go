@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/loop"
+	"github.com/weir-dev/weir/internal/protect/mark"
 )
 
 // subject is a replication of either kind, as the engine sees it. Its pointers
@@ -63,6 +64,11 @@ func (e *Engine) subjectOfTenant(t *v1beta2.TenantResource) subject {
 
 // isGlobal reports whether the replication is a GlobalTenantResource.
 func (s *subject) isGlobal() bool { return s.tenants != nil }
+
+// id names the replication in the marks of its targets.
+func (s *subject) id() mark.Replication {
+	return mark.Replication{Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
+}
 
 // interval returns the time until the next pass. Text that is no duration is
 // reported by the steps.

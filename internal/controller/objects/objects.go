@@ -1,0 +1,98 @@
+// Package objects is what the object reconciler is told of the targets of
+// replications: by which policies it keeps each of them, when their content may
+// be written, and how replications share them. Which targets there are is
+// decided in package replicate.
+package objects
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/condition"
+	"github.com/weir-dev/weir/internal/protect/mark"
+	"github.com/weir-dev/weir/internal/replicate"
+	"github.com/weir-dev/weir/pkg/reconciler"
+	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
+)
+
+// Of returns what the reconciler is told of a target of the replication. The
+// target must not change afterwards.
+func Of(r mark.Replication, t *replicate.Target) reconciler.Object {
+	o := reconciler.Object{
+		Manifest: t.Manifest,
+		Policy: policy.Policy{
+			Adoption: policy.AdoptNever, Update: policy.SsaMerge, Delete: policy.DeleteAlways, Conflict: policy.Fail,
+		},
+		Manager: replicate.Manager(r.Namespace, r.Name, t.Key),
+		Payload: t.Payload(),
+	}
+	if t.Policy.Creation == v1beta2.CreationMerge {
+		o.Policy.Adoption = policy.AdoptIfUnowned
+	}
+	if t.Policy.Deletion == v1beta2.DeletionOrphan {
+		o.Policy.Delete = policy.Orphan
+	}
+	if t.Policy.Force {
+		o.Policy.Conflict = policy.Force
+	}
+	if t.Policy.Protect {
+		o.Marks = map[string]string{v1beta2.LabelProtected: v1beta2.ValueProtected}
+	}
+	if t.Condition != nil || t.Seen != nil {
+		o.Gate = gate{t.Condition, t.Seen}
+	}
+	return o
+}
+
+// gate is the condition of a target, and the version of it that its render
+// depends on.
+type gate struct {
+	condition *condition.Condition
+	seen      *string
+}
+
+// Open implements [reconciler.Gate].
+func (g gate) Open(ctx context.Context, live *unstructured.Unstructured, now time.Time) (bool, string, error) {
+	if g.condition != nil {
+		if open, why, err := g.condition.Open(ctx, live, now); !open || err != nil {
+			return open, why, err
+		}
+	}
+	version := ""
+	if live != nil {
+		version = live.GetResourceVersion()
+	}
+	if g.seen != nil && *g.seen != version {
+		return false, "", errors.New("the object changed since it was read for the context of its template")
+	}
+	return true, "", nil
+}
+
+// Refused returns the errors about single objects for which the reconciler did
+// not take a request at all.
+func Refused(err error) map[object.Key]error {
+	out := map[object.Key]error{}
+	collect(err, out)
+	return out
+}
+
+func collect(err error, into map[object.Key]error) {
+	if bad, ok := err.(*fault.Invalid); ok { //nolint:errorlint // the tree is walked by hand
+		into[bad.Key] = bad
+		return
+	}
+	switch u := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() []error }:
+		for _, e := range u.Unwrap() {
+			collect(e, into)
+		}
+	case interface{ Unwrap() error }:
+		collect(u.Unwrap(), into)
+	}
+}
