@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/weir-dev/weir/internal/cli/kind"
 )
 
 const (
@@ -108,10 +110,17 @@ func (o Objects) list(ctx context.Context, s Selection) ([]unstructured.Unstruct
 	}
 }
 
-// Annotate sets annotations of an object, or takes off those that are nil, and
-// returns the object as it is then. Nothing else of it is touched.
-func (o Objects) Annotate(ctx context.Context, name string, annotations map[string]any) (*unstructured.Unstructured, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+// Change makes a change to an object and returns the object as it is then.
+// Nothing else of it is touched.
+func (o Objects) Change(ctx context.Context, name string, c kind.Change) (*unstructured.Unstructured, error) {
+	object := map[string]any{}
+	if len(c.Annotations) > 0 {
+		object["metadata"] = map[string]any{"annotations": c.Annotations}
+	}
+	if len(c.Spec) > 0 {
+		object["spec"] = c.Spec
+	}
+	patch, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
 	}

@@ -26,13 +26,18 @@ func artifactGenerator() Kind {
 			{Header: "SUSPENDED"}, {Header: "AGE"}, {Header: "SOURCES", Wide: true}, {Header: "REASON", Wide: true},
 			{Header: "STATUS", Long: true},
 		},
-		Row: generatorRow,
+		Row:     generatorRow,
+		Request: v1beta1.AnnotationRequestedAt,
+		Handled: func(o *unstructured.Unstructured, value string) bool {
+			handled, _, _ := unstructured.NestedString(o.Object, "status", "lastHandledReconcileAt")
+			return handled == value
+		},
 		Suspended: func(o *unstructured.Unstructured) bool {
 			g := v1beta1.ArtifactGenerator{ObjectMeta: metav1.ObjectMeta{Annotations: o.GetAnnotations()}}
 			return g.IsDisabled()
 		},
-		Suspend: map[string]any{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled},
-		Resume:  map[string]any{v1beta1.AnnotationReconcile: nil},
+		Suspend: Change{Annotations: map[string]any{v1beta1.AnnotationReconcile: v1beta1.ValueDisabled}},
+		Resume:  Change{Annotations: map[string]any{v1beta1.AnnotationReconcile: nil}},
 	}
 }
 

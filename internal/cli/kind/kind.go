@@ -5,6 +5,7 @@ package kind
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,23 +14,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is a kind of object. Its objects are namespaced, have conditions, and
-// acknowledge in their status the requests that reach them by annotation.
+// Kind is a kind of object.
 type Kind struct {
 	Resource schema.GroupVersionResource
 	Singular string
 	Short    []string
+	// ClusterScoped says that its objects are in no namespace.
+	ClusterScoped bool
 
 	// Columns are those of a table, beside namespace and name.
 	Columns []Column
 	// Row returns the cells of an object, one a column.
 	Row func(o *unstructured.Unstructured, now time.Time) ([]string, error)
 
+	// Request is the annotation that asks for a reconciliation whenever its value
+	// changes. Without one objects are only shown, and the fields below are zero;
+	// with one they have the conditions of kstatus.
+	Request string
+	// Handled reports whether the controller has acted on the request with this
+	// value.
+	Handled func(o *unstructured.Unstructured, value string) bool
 	// Suspended reports whether an object is left alone by its controller.
 	Suspended func(o *unstructured.Unstructured) bool
-	// Suspend and Resume are the annotations that make it so, and end it. One
-	// with the value nil is taken off.
-	Suspend, Resume map[string]any
+	// Suspend and Resume make it so, and end it.
+	Suspend, Resume Change
+}
+
+// Change is what a command changes of an object: annotations and fields of the
+// spec. Those with the value nil are taken off.
+type Change struct{ Annotations, Spec map[string]any }
+
+// Asking returns the change with a request of this value for a reconciliation.
+func (k Kind) Asking(c Change, value string) Change {
+	annotations := map[string]any{k.Request: value}
+	maps.Copy(annotations, c.Annotations)
+	return Change{annotations, c.Spec}
 }
 
 // Column is a column of a table.
@@ -42,7 +61,9 @@ type Column struct {
 }
 
 // All returns every kind.
-func All() []Kind { return []Kind{artifactGenerator()} }
+func All() []Kind {
+	return []Kind{artifactGenerator(), globalTenantResource(), tenantResource(), tenant()}
+}
 
 // Find returns the kind that the name means, in any case: the plural, the
 // singular, a short name, or the plural or singular followed by the group. The

@@ -17,15 +17,21 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	for _, name := range []string{
-		"ag", "AG", "artifactgenerator", "artifactgenerators", "ArtifactGenerator",
-		"artifactgenerators.source.extensions.fluxcd.io", "artifactgenerators.v1beta1.source.extensions.fluxcd.io",
+	for name, want := range map[string]string{
+		"ag": "artifactgenerator", "AG": "artifactgenerator", "artifactgenerator": "artifactgenerator",
+		"artifactgenerators": "artifactgenerator", "ArtifactGenerator": "artifactgenerator",
+		"artifactgenerators.source.extensions.fluxcd.io":         "artifactgenerator",
+		"artifactgenerators.v1beta1.source.extensions.fluxcd.io": "artifactgenerator",
+		"gtr": "globaltenantresource", "globaltenantresources": "globaltenantresource",
+		"globaltenantresource.capsule.clastix.io": "globaltenantresource",
+		"tr": "tenantresource", "TenantResource": "tenantresource",
+		"tnt": "tenant", "tenants.v1beta2.capsule.clastix.io": "tenant",
 	} {
-		if k, err := kind.Find(name); err != nil || k.Singular != "artifactgenerator" {
+		if k, err := kind.Find(name); err != nil || k.Singular != want {
 			t.Errorf("%q: %q, %v", name, k.Singular, err)
 		}
 	}
-	for _, name := range []string{"", "a", "pods", "artifactgenerators.example.com"} {
+	for _, name := range []string{"", "a", "pods", "artifactgenerators.example.com", "globaltenantresources.source.extensions.fluxcd.io"} {
 		if _, err := kind.Find(name); err == nil || !strings.Contains(err.Error(), "artifactgenerators (ag)") {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -82,15 +88,72 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestCordoned: what is known of a replication that is suspended is about the
+// spec before, and is told as that.
+func TestCordoned(t *testing.T) {
+	ready := map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded", "message": "reconciled", "observedGeneration": int64(1)}
+	row := rowOf(t, "tr", map[string]any{
+		"metadata": map[string]any{"generation": int64(2)}, "spec": map[string]any{"cordoned": true},
+		"status": map[string]any{"conditions": []any{ready}},
+	})
+	if row["READY"] != "True" || row["STATUS"] != "cordoned; before: reconciled" {
+		t.Errorf("the row says %v", row)
+	}
+}
+
+// TestHandled: a controller answers a request by a field, or by taking it off.
+func TestHandled(t *testing.T) {
+	for name, objects := range map[string]map[bool]map[string]any{
+		"ag": {
+			true:  {"status": map[string]any{"lastHandledReconcileAt": "now"}},
+			false: {"status": map[string]any{"lastHandledReconcileAt": "before"}},
+		},
+		"gtr": {
+			true:  {"metadata": map[string]any{}},
+			false: {"metadata": map[string]any{"annotations": map[string]any{"reconcile.projectcapsule.dev/requestedAt": "later"}}},
+		},
+	} {
+		k, err := kind.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for want, o := range objects {
+			if got := k.Handled(&unstructured.Unstructured{Object: o}, "now"); got != want {
+				t.Errorf("%s: %v: handled is %t", name, o, got)
+			}
+		}
+	}
+}
+
+// TestActive: what can be asked of a kind is all or nothing.
+func TestActive(t *testing.T) {
+	for _, k := range kind.All() {
+		active := k.Request != ""
+		for what, has := range map[string]bool{
+			"Handled": k.Handled != nil, "Suspended": k.Suspended != nil,
+			"Suspend": len(k.Suspend.Annotations)+len(k.Suspend.Spec) > 0, "Resume": len(k.Resume.Annotations)+len(k.Resume.Spec) > 0,
+		} {
+			if has != active {
+				t.Errorf("%s: Request is %q, and that it has %s is %t", k.Singular, k.Request, what, has)
+			}
+		}
+	}
+}
+
 // cells returns the row of a generator with a condition, by header.
 func cells(t *testing.T, condition map[string]any) map[string]string {
 	t.Helper()
-	k, err := kind.Find("ag")
+	return rowOf(t, "ag", map[string]any{"status": map[string]any{"conditions": []any{condition}}})
+}
+
+// rowOf returns the row of an object, by header.
+func rowOf(t *testing.T, name string, object map[string]any) map[string]string {
+	t.Helper()
+	k, err := kind.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, err := k.Row(&unstructured.Unstructured{Object: map[string]any{
-		"status": map[string]any{"conditions": []any{condition}}}}, time.Time{})
+	row, err := k.Row(&unstructured.Unstructured{Object: object}, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

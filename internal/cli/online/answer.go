@@ -19,16 +19,16 @@ type answer struct {
 	message string // of the controller, or why there is no answer yet
 }
 
-// status is what the kinds of package kind have in common.
+// status is what the kinds of package kind have in common that take requests.
 type status struct {
 	Status struct {
-		LastHandledReconcileAt string             `json:"lastHandledReconcileAt"`
-		Conditions             []metav1.Condition `json:"conditions"`
+		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
-// judge reads the answer to the request with the value requested. It is pure.
-func judge(o *unstructured.Unstructured, requested string, suspended bool) answer {
+// judge reads the answer to a request, which was handled or not yet, from an
+// object. It is pure.
+func judge(o *unstructured.Unstructured, handled, suspended bool) answer {
 	var s status
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &s); err != nil {
 		return answer{final: true, err: fmt.Errorf("reading its status: %w", err)}
@@ -40,11 +40,11 @@ func judge(o *unstructured.Unstructured, requested string, suspended bool) answe
 		return answer{final: true, err: errors.New("it is being deleted")}
 	case suspended:
 		return answer{final: true, err: errors.New("it was suspended meanwhile")}
-	case s.Status.LastHandledReconcileAt != requested && (ready == nil || working == nil):
+	case !handled && (ready == nil || working == nil):
 		return answer{message: "the controller has not taken the request up; is it running, and does it watch this object?"}
 	case ready == nil:
 		return answer{message: "it has no condition Ready"}
-	case s.Status.LastHandledReconcileAt != requested, ready.ObservedGeneration < o.GetGeneration(),
+	case !handled, ready.ObservedGeneration < o.GetGeneration(),
 		ready.Status == metav1.ConditionUnknown, working != nil && working.Reason == v1beta1.ReasonProgressing:
 		return answer{message: "the controller is at work: " + ready.Message}
 	case ready.Status == metav1.ConditionTrue:

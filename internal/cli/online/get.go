@@ -29,7 +29,8 @@ func newGet(env process.Env) *cobra.Command {
 		Use:   "get KIND [NAME...]",
 		Short: "Show objects of a cluster",
 		Long: `Get shows objects of a cluster: how many artifacts a generator has and how many
-of them failed, whether it is ready or suspended, and why not.
+of them failed, how many targets a replication has, which are ready or suspended,
+and why not.
 
 It exits with 0 when all that was named was found, with 1 when not or when the
 cluster cannot be asked, and with 2 when the command line is wrong.`,
@@ -42,6 +43,10 @@ cluster cannot be asked, and with 2 when the command line is wrong.`,
 
   # the names of those with a label, for a script
   weir get ag -l team=shop -o name
+
+  # replications with the numbers of targets that failed and that were skipped
+  weir get gtr -o wide
+  weir get tr -A -o wide
 
   # what changes, until interrupted
   weir get ag -A --watch`,
@@ -65,7 +70,7 @@ func (g *get) run(ctx context.Context, args []string) error {
 	if g.watch && len(g.names) > 1 {
 		return process.Usagef("--watch: name one object, or none to watch all")
 	}
-	p, err := printer.New(g.kind, g.output, printer.Options{Namespaces: g.everywhere, NoHeaders: g.noHeaders, Now: time.Now})
+	p, err := printer.New(g.kind, g.output, printer.Options{Namespaces: g.everywhere && !g.kind.ClusterScoped, NoHeaders: g.noHeaders, Now: time.Now})
 	if err != nil {
 		return process.Usagef("--output: %w", err)
 	}

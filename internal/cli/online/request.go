@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/cli/cluster"
+	"github.com/weir-dev/weir/internal/cli/kind"
 	"github.com/weir-dev/weir/internal/cli/process"
 )
 
@@ -35,7 +34,7 @@ func (r *request) register(c *cobra.Command, env process.Env) {
 }
 
 func (r *request) check(c *cobra.Command, args []string) error {
-	if err := r.parse(args); err != nil {
+	if err := r.parseActive(c, args); err != nil {
 		return err
 	}
 	r.program = c.Root().DisplayName()
@@ -45,7 +44,7 @@ func (r *request) check(c *cobra.Command, args []string) error {
 	case c.Flags().Changed("timeout") && !r.wait:
 		return process.Usagef("--timeout is for --wait")
 	}
-	return r.named(c)
+	return nil
 }
 
 func newReconcile(env process.Env) *cobra.Command {
@@ -64,7 +63,10 @@ objects that were not named are passed over.`,
   weir reconcile ag my-app -n apps --wait
 
   # all generators of a team
-  weir reconcile ag -A -l team=shop --wait --timeout 10m`,
+  weir reconcile ag -A -l team=shop --wait --timeout 10m
+
+  # a replication
+  weir reconcile gtr pull-secrets --wait`,
 		SuggestFor: []string{"sync", "refresh", "trigger", "poke"},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := r.check(c, args); err != nil {
@@ -78,15 +80,15 @@ objects that were not named are passed over.`,
 }
 
 func (r *request) reconcile(ctx context.Context) error {
-	return r.ask(ctx, "reconciliation requested", func(o *unstructured.Unstructured) (map[string]any, error) {
+	return r.ask(ctx, "reconciliation requested", func(o *unstructured.Unstructured) (kind.Change, error) {
 		switch {
 		case !r.kind.Suspended(o):
-			return map[string]any{v1beta1.AnnotationRequestedAt: stamp()}, nil
+			return r.kind.Asking(kind.Change{}, stamp()), nil
 		case len(r.names) > 0:
-			return nil, fmt.Errorf("it is suspended: resume it with %s resume %s %s -n %s", r.program, r.kind.Short[0], o.GetName(), o.GetNamespace())
+			return kind.Change{}, fmt.Errorf("it is suspended: resume it with %s resume %s %s%s", r.program, r.kind.Short[0], o.GetName(), flagFor(o))
 		}
 		r.env.Note("%s passed over: it is suspended", r.title(o))
-		return nil, nil
+		return kind.Change{}, errPassedOver
 	})
 }
 
@@ -95,9 +97,9 @@ func newResume(env process.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resume KIND NAME...",
 		Short: "Have suspended objects reconciled again",
-		Long: `Resume has suspended objects reconciled again, by taking off the annotation that
-suspends them. Those that are not suspended stay as they are. With --wait it asks
-for a reconciliation and tells what came of it, as weir reconcile does.`,
+		Long: `Resume has suspended objects reconciled again, by undoing what suspends them. Those
+that are not suspended stay as they are. With --wait it asks for a reconciliation
+and tells what came of it, as weir reconcile does.`,
 		Example: `  # resume a generator, and wait until it is up to date
   weir resume ag my-app -n apps --wait
 
@@ -116,28 +118,40 @@ for a reconciliation and tells what came of it, as weir reconcile does.`,
 }
 
 func (r *request) resume(ctx context.Context) error {
-	return r.ask(ctx, "resumed", func(*unstructured.Unstructured) (map[string]any, error) {
-		annotations := maps.Clone(r.kind.Resume)
+	return r.ask(ctx, "resumed", func(*unstructured.Unstructured) (kind.Change, error) {
 		if r.wait {
-			annotations[v1beta1.AnnotationRequestedAt] = stamp()
+			return r.kind.Asking(r.kind.Resume, stamp()), nil
 		}
-		return annotations, nil
+		return r.kind.Resume, nil
 	})
 }
 
 // stamp is the value of a request, which no other has.
 func stamp() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-// ask annotates the objects, says what it did, and waits if that was asked for.
-// Objects without annotations are passed over.
-func (r *request) ask(ctx context.Context, did string, annotations func(*unstructured.Unstructured) (map[string]any, error)) error {
+// errPassedOver is returned for an object of which nothing is asked.
+var errPassedOver = errors.New("passed over")
+
+// flagFor is the flag that a command needs to find the object.
+func flagFor(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return ""
+	}
+	return " -n " + o.GetNamespace()
+}
+
+// ask changes the objects, says what it did, and waits if that was asked for.
+func (r *request) ask(ctx context.Context, did string, change func(*unstructured.Unstructured) (kind.Change, error)) error {
 	var asked []*unstructured.Unstructured
 	err := r.each(ctx, func(objects cluster.Objects, o *unstructured.Unstructured) error {
-		set, err := annotations(o)
-		if err != nil || set == nil {
+		c, err := change(o)
+		if errors.Is(err, errPassedOver) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		if o, err = objects.Annotate(ctx, o.GetName(), set); err != nil {
+		if o, err = objects.Change(ctx, o.GetName(), c); err != nil {
 			return err
 		}
 		fmt.Fprintln(r.env.Out, r.title(o), did)
@@ -161,19 +175,18 @@ func newSuspend(env process.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "suspend KIND NAME...",
 		Short: "Have objects left alone by their controller",
-		Long: `Suspend has objects left alone by their controller, by an annotation. What they
-made stays as it is; deleting them works as ever. weir resume ends it.`,
-		Example: `  # leave a generator alone
+		Long: `Suspend has objects left alone by their controller: generators by an annotation,
+replications by spec.cordoned. What they made stays as it is; deleting them works
+as ever. weir resume ends it.`,
+		Example: `  # leave a generator alone, and a replication
   weir suspend ag my-app -n apps
+  weir suspend gtr pull-secrets
 
   # all of a team, in all namespaces
   weir suspend ag -A -l team=shop`,
 		SuggestFor: []string{"pause", "stop", "disable"},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := s.parse(args); err != nil {
-				return err
-			}
-			if err := s.named(c); err != nil {
+			if err := s.parseActive(c, args); err != nil {
 				return err
 			}
 			return s.run(c.Context())
@@ -186,7 +199,7 @@ made stays as it is; deleting them works as ever. weir resume ends it.`,
 
 func (s *suspend) run(ctx context.Context) error {
 	return s.each(ctx, func(objects cluster.Objects, o *unstructured.Unstructured) error {
-		if _, err := objects.Annotate(ctx, o.GetName(), s.kind.Suspend); err != nil {
+		if _, err := objects.Change(ctx, o.GetName(), s.kind.Suspend); err != nil {
 			return err
 		}
 		fmt.Fprintln(s.env.Out, s.title(o), "suspended")

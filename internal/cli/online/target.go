@@ -95,8 +95,15 @@ func (t *target) check() error {
 	return nil
 }
 
-// named refuses a command line that means all objects without saying so.
-func (t *target) named(c *cobra.Command) error {
+// parseActive is parse for commands that do something. It refuses kinds that
+// are only shown, and a command line that means all objects without saying so.
+func (t *target) parseActive(c *cobra.Command, args []string) error {
+	if err := t.parse(args); err != nil {
+		return err
+	}
+	if t.kind.Request == "" {
+		return process.Usagef("there is nothing to %s of %s; weir get shows them", c.Name(), t.kind.Resource.Resource)
+	}
 	if len(t.names) == 0 && !t.all && !t.everywhere && t.labels == "" {
 		return process.Usagef("name what to %s, or choose it by --selector, --all or --all-namespaces", c.Name())
 	}
@@ -109,7 +116,7 @@ func (t *target) connect() (cluster.Objects, error) {
 	if err != nil {
 		return cluster.Objects{}, err
 	}
-	if t.everywhere {
+	if t.everywhere || t.kind.ClusterScoped {
 		return c.Objects(t.kind.Resource, ""), nil
 	}
 	return c.Objects(t.kind.Resource, c.Namespace), nil
@@ -131,7 +138,10 @@ func (t *target) resolve(ctx context.Context, objects cluster.Objects, ignore bo
 		case !apierrors.IsNotFound(getErr):
 			return out, getErr
 		case !ignore:
-			t.env.Fail(fmt.Errorf("%w in namespace %s", getErr, objects.Namespace))
+			if objects.Namespace != "" {
+				getErr = fmt.Errorf("%w in namespace %s", getErr, objects.Namespace)
+			}
+			t.env.Fail(getErr)
 			err = process.ErrReported
 		}
 	}
@@ -140,7 +150,7 @@ func (t *target) resolve(ctx context.Context, objects cluster.Objects, ignore bo
 
 // nothing tells that nothing was found, in kubectl's words.
 func (t *target) nothing(objects cluster.Objects) {
-	if t.everywhere {
+	if objects.Namespace == "" {
 		t.env.Note("No resources found")
 		return
 	}
@@ -176,7 +186,7 @@ func (t *target) each(ctx context.Context, do func(cluster.Objects, *unstructure
 
 // title is how an object is called in messages.
 func (t *target) title(o *unstructured.Unstructured) string {
-	if t.everywhere {
+	if t.everywhere && !t.kind.ClusterScoped {
 		return t.kind.Title(o.GetName()) + " in namespace " + o.GetNamespace()
 	}
 	return t.kind.Title(o.GetName())
@@ -192,7 +202,9 @@ func (t *target) complete(c *cobra.Command, args []string, _ string) ([]cobra.Co
 	if len(args) == 0 {
 		var out []cobra.Completion
 		for _, k := range kind.All() {
-			out = append(out, k.Singular)
+			if k.Request != "" || c.Name() == "get" {
+				out = append(out, k.Singular)
+			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -200,7 +212,7 @@ func (t *target) complete(c *cobra.Command, args []string, _ string) ([]cobra.Co
 	if err != nil || t.everywhere {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names := t.flags.Complete(c.Context(), k.Resource, false)
+	names := t.flags.Complete(c.Context(), k.Resource, k.ClusterScoped)
 	var out []cobra.Completion
 	for _, name := range names {
 		if !slices.Contains(args[1:], name) {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/cli/cluster"
 	"github.com/weir-dev/weir/internal/cli/process"
 )
@@ -27,7 +26,7 @@ type waiter struct {
 func (r *request) await(ctx context.Context, asked []*unstructured.Unstructured) error {
 	w := &waiter{request: r, asked: map[types.UID]string{}, last: map[types.UID]*unstructured.Unstructured{}}
 	for _, o := range asked {
-		w.asked[o.GetUID()] = o.GetAnnotations()[v1beta1.AnnotationRequestedAt]
+		w.asked[o.GetUID()] = o.GetAnnotations()[r.kind.Request]
 		w.last[o.GetUID()] = o
 	}
 	objects, err := r.connect()
@@ -63,7 +62,7 @@ func (w *waiter) see(o *unstructured.Unstructured, gone bool) (done bool) {
 		return len(w.last) == 0
 	}
 	w.last[uid] = o
-	a := judge(o, w.asked[uid], w.kind.Suspended(o))
+	a := judge(o, w.kind.Handled(o, w.asked[uid]), w.kind.Suspended(o))
 	switch {
 	case gone:
 		w.tell(o, errors.New("it was deleted"))
@@ -87,7 +86,7 @@ func (w *waiter) tell(o *unstructured.Unstructured, err error) {
 func (w *waiter) giveUp(asked []*unstructured.Unstructured) {
 	for _, o := range asked {
 		if last := w.last[o.GetUID()]; last != nil {
-			a := judge(last, w.asked[o.GetUID()], false)
+			a := judge(last, w.kind.Handled(last, w.asked[o.GetUID()]), false)
 			w.tell(last, fmt.Errorf("no answer within %s: %s", w.timeout, a.message))
 		}
 	}
