@@ -77,7 +77,7 @@ func (i *installed) deployment(t *testing.T, variant string) *appsv1.Deployment 
 // lets in.
 func TestVariantsAreAccepted(t *testing.T) {
 	i := install(t)
-	for _, variant := range []string{"default", "ha", "persistent"} {
+	for _, variant := range []string{"default", "ha", "persistent", "artifacts", "capsule"} {
 		out := i.kubectl(t, "apply", "--server-side", "--dry-run=server", "-k", variant)
 		if strings.Contains(out, "Warning") {
 			t.Errorf("%s: %s", variant, out)

@@ -60,6 +60,12 @@ func TestWrongFlags(t *testing.T) {
 		"no manager":         {[]string{"--override-manager="}, "--override-manager"},
 		"lease and deadline": {[]string{"--enable-leader-election", "--leader-election-lease-duration=10s"}, "--leader-election-lease-duration"},
 		"deadline and tries": {[]string{"--enable-leader-election", "--leader-election-retry-period=29s"}, "--leader-election-renew-deadline"},
+		"no namespace":       {[]string{"--global-default-service-account=a"}, "--global-default-service-account"},
+		"no account":         {[]string{"--global-default-service-account=a/B"}, "--global-default-service-account"},
+		"no tenant account":  {[]string{"--tenant-default-service-account=a_b"}, "--tenant-default-service-account"},
+		"tenant controller":  {[]string{"--tenant-controller=maybe"}, "--tenant-controller"},
+		"protection":         {[]string{"--protection=webhook"}, "--protection"},
+		"nobody exempt":      {[]string{"--protection-exempt="}, "--protection-exempt"},
 		"level":              {[]string{"--log-level=loud"}, "--log-level"},
 		"encoding":           {[]string{"--log-encoding=xml"}, "--log-encoding"},
 	} {
@@ -86,14 +92,14 @@ func TestHelp(t *testing.T) {
 			t.Errorf("help says nothing of --%s", name)
 		}
 	}
-	if want := "  --concurrent int\n      how many generators are reconciled at a time (default 10)\n"; !strings.Contains(out.String(), want) {
+	if want := "  --concurrent int\n      how many generators, and how many replications of each kind, are reconciled at a time (default 10)\n"; !strings.Contains(out.String(), want) {
 		t.Errorf("help is\n%s", out.String())
 	}
 }
 
 // The environment gives defaults, and flags win.
 func TestEnvironment(t *testing.T) {
-	env := map[string]string{"STORAGE_PATH": "/a", "STORAGE_ADDR": ":1", "STORAGE_ADV_ADDR": "a.svc", "RUNTIME_NAMESPACE": "ns", "POD_IP": "fd00::1"}
+	env := map[string]string{"STORAGE_PATH": "/a", "STORAGE_ADDR": ":1", "STORAGE_ADV_ADDR": "a.svc", "RUNTIME_NAMESPACE": "ns", "SERVICE_ACCOUNT": "sa", "POD_IP": "fd00::1"}
 	var c Config
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	c.Flags(fs, func(name string) string { return env[name] })
@@ -104,7 +110,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.directory != "/b" || o.listen != ":1" || o.url("x") != "http://a.svc/x" || o.namespace != "ns" || o.lease.Namespace != "ns" ||
+	if o.directory != "/b" || o.listen != ":1" || o.url("x") != "http://a.svc/x" || o.own.String() != "ns/sa" || o.lease.Namespace != "ns" ||
 		relay.Address(o.identity) != "[fd00::1]:1" {
 		t.Errorf("%+v", o)
 	}

@@ -27,6 +27,7 @@ func (c *Config) check() error {
 		isURL("--events-addr", c.EventsAddr),
 		c.Tenants.check(),
 		c.Watch.check(),
+		c.Replications.Check(),
 		c.Leader.check(c.Watch.Namespace),
 		c.Storage.check(),
 	)

@@ -23,6 +23,7 @@ import (
 	eventv1 "github.com/fluxcd/pkg/apis/event/v1"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,7 +66,7 @@ func newWorld(t *testing.T) *world {
 	cluster := shared.Cluster(t)
 	installed.Do(func() {
 		_, err := envtest.InstallCRDs(cluster.Admin(), envtest.CRDInstallOptions{Paths: []string{
-			"../../config/crd/source.extensions.fluxcd.io_artifactgenerators.yaml", "../../test/e2e/testdata/crds",
+			"../../config/crd", "../../test/e2e/testdata/crds",
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -77,6 +78,14 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{Cluster: cluster, namespace: cluster.Namespace(t)}
 	if w.Client, err = client.New(cluster.Admin(), client.Options{Scheme: o.manager.Scheme}); err != nil {
+		t.Fatal(err)
+	}
+	may := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: name}},
+	}
+	if err := w.Create(t.Context(), may); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -93,7 +102,8 @@ type replica struct {
 }
 
 // start returns a program that is ready, on a loopback address of its own. It
-// watches the world's namespace alone.
+// watches the world's namespace alone, and leaves out replications: there is one
+// set of admission policies in the cluster, which lets through one program.
 func (w *world) start(t *testing.T, host, dir string, flags ...string) *replica {
 	t.Helper()
 	r := &replica{t: t, dir: dir, host: host, log: filepath.Join(t.TempDir(), "log"), done: make(chan struct{})}
@@ -107,10 +117,10 @@ func (w *world) start(t *testing.T, host, dir string, flags ...string) *replica 
 	}
 	defer out.Close()
 	r.cmd = exec.Command(self, append([]string{
-		"--watch-all-namespaces=false", "--storage-path=" + dir, "--storage-addr=" + host + ":9090",
+		"--watch-all-namespaces=false", "--replications=false", "--storage-path=" + dir, "--storage-addr=" + host + ":9090",
 		"--metrics-addr=" + host + ":8080", "--health-addr=" + host + ":9440",
 	}, flags...)...)
-	r.cmd.Env = []string{program + "=1", "KUBECONFIG=" + w.Kubeconfig(t, w.Admin()), "RUNTIME_NAMESPACE=" + w.namespace, "TMPDIR=" + t.TempDir()}
+	r.cmd.Env = []string{program + "=1", "KUBECONFIG=" + w.Kubeconfig(t, w.ServiceAccount(t, w.namespace, name)), "RUNTIME_NAMESPACE=" + w.namespace, "TMPDIR=" + t.TempDir()}
 	r.cmd.Stdout, r.cmd.Stderr = out, out
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)

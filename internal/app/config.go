@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/weir-dev/weir/internal/fetch"
+	"github.com/weir-dev/weir/internal/replicator"
 )
 
 // Config is what the flags say. Its zero value is not useful: [Config.Flags]
 // sets the defaults.
 type Config struct {
-	// Concurrent is how many generators are worked on at a time.
+	// Concurrent is how many objects of a kind are worked on at a time.
 	Concurrent int
 	// MetricsAddr and HealthAddr are where metrics and probes are answered; 0
 	// means nowhere.
@@ -34,8 +35,10 @@ type Config struct {
 	Storage Storage
 	Tenants Tenants
 	Watch   Watch
-	Leader  Leader
-	Log     Log
+	// Replications are what the flags of package replicator say.
+	Replications replicator.Config
+	Leader       Leader
+	Log          Log
 
 	// QPS and Burst limit requests to the API server. A QPS below zero leaves
 	// that to the API server, which is fair to everyone.
@@ -82,9 +85,10 @@ type Tenants struct {
 type Watch struct {
 	// AllNamespaces is false when only Namespace is watched.
 	AllNamespaces bool
-	// Namespace is that of the program itself.
-	Namespace string
-	// Selector selects the generators of this shard; empty selects all.
+	// Namespace and Account are those of the program itself.
+	Namespace, Account string
+	// Selector selects the generators and replications of this shard; empty
+	// selects all.
 	Selector string
 	// Configs is of no effect, for no ConfigMap or Secret is read.
 	Configs string
@@ -103,7 +107,7 @@ type Log struct{ Encoding, Level string }
 // such. The environment gives the defaults of those that differ from pod to
 // pod.
 func (c *Config) Flags(fs *flag.FlagSet, getenv func(string) string) {
-	fs.IntVar(&c.Concurrent, "concurrent", 10, "how many generators are reconciled at a time")
+	fs.IntVar(&c.Concurrent, "concurrent", 10, "how many generators, and how many replications of each kind, are reconciled at a time")
 	fs.StringVar(&c.MetricsAddr, "metrics-addr", ":8080", "the address of metrics and profiles; 0 for none")
 	fs.StringVar(&c.HealthAddr, "health-addr", ":9440", "the address of the probes; 0 for none")
 	fs.StringVar(&c.EventsAddr, "events-addr", "", "the URL of Flux's notification-controller, to which events are posted")
@@ -119,6 +123,7 @@ func (c *Config) Flags(fs *flag.FlagSet, getenv func(string) string) {
 	c.Storage.flags(fs, getenv)
 	c.Tenants.flags(fs)
 	c.Watch.flags(fs, getenv)
+	c.Replications.Flags(fs)
 	c.Leader.flags(fs)
 	c.Log.flags(fs)
 }
@@ -143,9 +148,9 @@ func (t *Tenants) flags(fs *flag.FlagSet) {
 }
 
 func (w *Watch) flags(fs *flag.FlagSet, getenv func(string) string) {
-	w.Namespace = getenv("RUNTIME_NAMESPACE")
+	w.Namespace, w.Account = getenv("RUNTIME_NAMESPACE"), cmp.Or(getenv("SERVICE_ACCOUNT"), name)
 	fs.BoolVar(&w.AllNamespaces, "watch-all-namespaces", true, "watch all namespaces, and not only that of $RUNTIME_NAMESPACE")
-	fs.StringVar(&w.Selector, "watch-label-selector", "", "reconcile only the generators with these labels, such as sharding.fluxcd.io/key=shard1")
+	fs.StringVar(&w.Selector, "watch-label-selector", "", "reconcile only the generators and replications with these labels, such as sharding.fluxcd.io/key=shard1")
 	fs.StringVar(&w.Configs, "watch-configs-label-selector", "", "accepted for compatibility and of no effect: no ConfigMaps or Secrets are read")
 }
 

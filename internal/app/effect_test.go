@@ -100,6 +100,13 @@ var effects = map[string]effect{
 	}, "--watch-label-selector=a=b"),
 	"watch-configs-label-selector": sees(func(o *options) any { return o.notes }, "--watch-configs-label-selector=a=b"),
 
+	"replications":                   sees(func(o *options) any { return o.replicate.On }, "--replications=false"),
+	"global-default-service-account": sees(func(o *options) any { return o.replicate.Defaults.Global }, "--global-default-service-account=a/b"),
+	"tenant-default-service-account": sees(func(o *options) any { return o.replicate.Defaults.Tenant }, "--tenant-default-service-account=b"),
+	"tenant-controller":              sees(func(o *options) any { return o.replicate.Tenants }, "--tenant-controller=off"),
+	"protection":                     sees(func(o *options) any { return o.replicate.Protection }, "--protection=none"),
+	"protection-exempt":              sees(func(o *options) any { return o.replicate.Exempt }, "--protection-exempt=system:admin"),
+
 	"enable-leader-election":            sees(func(o *options) any { return o.manager.LeaderElection }, "--enable-leader-election"),
 	"leader-election-release-on-cancel": sees(func(o *options) any { return o.manager.LeaderElectionReleaseOnCancel }, "--leader-election-release-on-cancel=false"),
 	"leader-election-lease-duration":    sees(func(o *options) any { return *o.manager.LeaseDuration }, "--leader-election-lease-duration=40s"),

@@ -33,7 +33,7 @@ func explained(err error) error {
 }
 
 func help(fs *flag.FlagSet, w io.Writer) {
-	fmt.Fprint(w, "weir-controller reconciles ArtifactGenerators and serves the artifacts that they make.\n\nFlags:\n")
+	fmt.Fprint(w, "weir-controller reconciles ArtifactGenerators, serves the artifacts that they make, and keeps the objects of TenantResources and GlobalTenantResources.\n\nFlags:\n")
 	fs.VisitAll(func(f *flag.Flag) {
 		kind, usage := flag.UnquoteUsage(f)
 		if kind == "" {

@@ -51,7 +51,7 @@ func (r *replica) mebibytes(line string) int {
 func TestMemory(t *testing.T) {
 	const idle = 60
 	w := newWorld(t)
-	r := w.start(t, "127.0.7.6", t.TempDir())
+	r := w.start(t, "127.0.7.6", t.TempDir(), "--replications=true")
 	r.await(r.has(`weir_storage_address_reached 1`))
 	n := r.mebibytes("VmRSS")
 	t.Logf("idle: %d MiB, of which %d MiB are no files", n, r.mebibytes("RssAnon"))

@@ -29,6 +29,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/build"
 	"github.com/weir-dev/weir/internal/compose"
@@ -40,6 +41,7 @@ import (
 	"github.com/weir-dev/weir/internal/notify"
 	"github.com/weir-dev/weir/internal/recipe"
 	"github.com/weir-dev/weir/internal/relay"
+	"github.com/weir-dev/weir/internal/replicator"
 	"github.com/weir-dev/weir/internal/serve"
 	"github.com/weir-dev/weir/internal/store"
 )
@@ -75,8 +77,10 @@ type options struct {
 	// listen is where artifacts are served, url where consumers find them.
 	listen string
 	url    func(path string) string
-	// namespace is that of the program; it may be empty.
-	namespace string
+	// own is the ServiceAccount of the program; its namespace may be empty.
+	own types.NamespacedName
+	// replicate has what flags say; run adds what needs the cluster.
+	replicate replicator.Options
 }
 
 // options returns what the flags come to, or all that is wrong with them.
@@ -117,7 +121,11 @@ func (c *Config) options(logs io.Writer) (*options, error) {
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](c.MinRetryDelay, c.MaxRetryDelay),
 		},
 		webhook: notify.Options{URL: c.EventsAddr, Controller: name, Scheme: manager.Scheme, Log: log.WithName("events")},
-		listen:  c.Storage.Addr, url: url, namespace: c.Watch.Namespace,
+		listen:  c.Storage.Addr, url: url, own: types.NamespacedName{Namespace: c.Watch.Namespace, Name: c.Watch.Account},
+		replicate: replicator.Options{
+			Config: c.Replications, MinRetry: c.MinRetryDelay, MaxRetry: c.MaxRetryDelay,
+			Jitter: float64(c.JitterPercent) / 100, Log: log.WithName("protection"),
+		},
 	}
 	if c.QPS > 0 {
 		o.limiter = flowcontrol.NewTokenBucketRateLimiter(float32(c.QPS), c.Burst)
@@ -141,7 +149,9 @@ func (c *Config) notes() []string {
 // manager returns the options of the manager.
 func (c *Config) manager(log logr.Logger) (ctrl.Options, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, sourcev1.AddToScheme, v1beta1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, sourcev1.AddToScheme, v1beta1.AddToScheme, v1beta2.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return ctrl.Options{}, err
 		}
@@ -153,6 +163,10 @@ func (c *Config) manager(log logr.Logger) (ctrl.Options, error) {
 	cached := cache.Options{
 		ByObject:         map[client.Object]cache.ByObject{&v1beta1.ArtifactGenerator{}: {Label: selector}},
 		DefaultTransform: cache.TransformStripManagedFields(),
+	}
+	if c.Replications.On {
+		cached.ByObject[&v1beta2.GlobalTenantResource{}] = cache.ByObject{Label: selector}
+		cached.ByObject[&v1beta2.TenantResource{}] = cache.ByObject{Label: selector}
 	}
 	if !c.Watch.AllNamespaces {
 		cached.DefaultNamespaces = map[string]cache.Config{c.Watch.Namespace: {}}

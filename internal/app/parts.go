@@ -17,15 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/beacon"
 	"github.com/weir-dev/weir/internal/controller/artifactgenerator"
+	"github.com/weir-dev/weir/internal/controller/guard"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/keep"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/metrics"
 	"github.com/weir-dev/weir/internal/notify"
 	"github.com/weir-dev/weir/internal/relay"
+	"github.com/weir-dev/weir/internal/replicator"
 	"github.com/weir-dev/weir/internal/serve"
 	"github.com/weir-dev/weir/internal/store"
 )
@@ -56,17 +59,33 @@ func (p *parts) addMetrics(context.Context) (err error) {
 	p.metrics, err = metrics.Register(ctrlmetrics.Registry, metrics.Sources{
 		Fetch: p.sources.Stats,
 		Generators: func(ctx context.Context) ([]v1beta1.ArtifactGenerator, error) {
-			select {
-			case <-p.mgr.Elected():
-			default:
-				return nil, errStandby
-			}
 			var list v1beta1.ArtifactGeneratorList
-			err := p.mgr.GetCache().List(ctx, &list, client.UnsafeDisableDeepCopy)
+			err := p.list(ctx, &list)
 			return list.Items, err
 		},
+		Replications: p.listReplications,
 	})
 	return err
+}
+
+// list lists objects for metrics; each counts once, so only who leads does.
+func (p *parts) list(ctx context.Context, into client.ObjectList) error {
+	select {
+	case <-p.mgr.Elected():
+		return p.mgr.GetCache().List(ctx, into, client.UnsafeDisableDeepCopy)
+	default:
+		return errStandby
+	}
+}
+
+func (p *parts) listReplications(ctx context.Context) ([]v1beta2.GlobalTenantResource, []v1beta2.TenantResource, error) {
+	var global v1beta2.GlobalTenantResourceList
+	var tenant v1beta2.TenantResourceList
+	if !p.replicate.On {
+		return nil, nil, nil
+	}
+	err := errors.Join(p.list(ctx, &global), p.list(ctx, &tenant))
+	return global.Items, tenant.Items, err
 }
 
 // addEvents has events told to all who want them.
@@ -147,7 +166,7 @@ func (everywhere) NeedLeaderElection() bool { return false }
 // metric, and whenever that changes the log and an event on the pod.
 func (p *parts) tellReached() func(error) {
 	const reason = "StorageAddressNotReached"
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.webhook.Instance}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.own.Namespace, Name: p.webhook.Instance}}
 	bad := false
 	return func(err error) {
 		p.metrics.Reached(err == nil)
@@ -155,7 +174,7 @@ func (p *parts) tellReached() func(error) {
 		case err != nil && !bad:
 			e := loop.Event{Warning: true, Reason: reason, Action: "Serve", Message: fmt.Sprintf(
 				"--storage-adv-addr does not lead to the artifacts of this program, so consumers may not be able to download them: %v", err)}
-			if p.namespace == "" {
+			if p.own.Namespace == "" {
 				p.log.Info(e.Message, "reason", reason)
 			} else {
 				p.events.Record(pod, e)
@@ -176,4 +195,15 @@ func (p *parts) addGenerators(ctx context.Context) error {
 		o.Sources = p.uncached
 	}
 	return artifactgenerator.New(o).Watch(ctx, p.mgr, p.wake, p.controller)
+}
+
+// addReplications has replications reconciled, and admission policies kept.
+func (p *parts) addReplications(context.Context) error {
+	if !p.replicate.On {
+		return nil
+	}
+	o := p.replicate
+	o.Manager, o.Kube, o.Direct, o.Own = p.mgr, p.mgr.GetConfig(), p.uncached, p.own
+	o.Events, o.Observe, o.Protected = p.events, p.metrics.Step, func(s guard.State) { p.metrics.Protected(s.InForce) }
+	return replicator.Add(o)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/loop"
@@ -37,6 +38,9 @@ func TestAddressIsToldWhenItChanges(t *testing.T) {
 	m, err := metrics.Register(registry, metrics.Sources{
 		Fetch:      func() fetch.Stats { return fetch.Stats{} },
 		Generators: func(context.Context) ([]v1beta1.ArtifactGenerator, error) { return nil, nil },
+		Replications: func(context.Context) ([]v1beta2.GlobalTenantResource, []v1beta2.TenantResource, error) {
+			return nil, nil, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

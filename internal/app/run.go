@@ -40,7 +40,7 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	for _, add := range []func(context.Context) error{p.addMetrics, p.addEvents, p.addKeeper, p.addServer, p.addGenerators} {
+	for _, add := range []func(context.Context) error{p.addMetrics, p.addEvents, p.addKeeper, p.addServer, p.addGenerators, p.addReplications} {
 		if err := add(ctx); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ var layers = []struct {
 	{"kinds of commands", []string{"internal/cli/kind"}, true},
 	{"programs", []string{
 		"internal/cli/manifest", "internal/cli/terminal", "internal/cli/process", "internal/cli/cluster", "internal/cli/printer",
-		"internal/cli/offline", "internal/cli/online", "internal/cli", "internal/app",
+		"internal/cli/offline", "internal/cli/online", "internal/cli", "internal/replicator", "internal/app",
 	}, false},
 	{"test cluster", []string{"internal/child", "internal/testcluster", "internal/testpod", "internal/testflux", "internal/testforge"}, false},
 	{"demo", []string{"internal/demo"}, false},

@@ -13,11 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/fetch"
 )
 
-// kind is the kind of the objects that the metrics are about.
+// kind is the kind of the objects that the metrics of passes are about.
 const kind = "ArtifactGenerator"
 
 // Sources are what is read at each scrape.
@@ -26,6 +27,8 @@ type Sources struct {
 	// series of generators are left out, as long as nobody knows; so it is with
 	// replicas that do not lead, for each object counts once.
 	Generators func(context.Context) ([]v1beta1.ArtifactGenerator, error)
+	// Replications returns those that there are, and fails as Generators does.
+	Replications func(context.Context) ([]v1beta2.GlobalTenantResource, []v1beta2.TenantResource, error)
 	// Fetch returns the counts of the cache of sources.
 	Fetch func() fetch.Stats
 }
@@ -41,10 +44,11 @@ type Metrics struct {
 	served                    prometheus.Counter
 	storeFiles, storeSize     prometheus.Gauge
 
-	mu      sync.Mutex
-	failing map[types.NamespacedName]int       // guarded by mu
-	timed   map[types.NamespacedName]time.Time // have a series in passes; guarded by mu
-	reached *bool                              // nil: nobody knows; guarded by mu
+	mu        sync.Mutex
+	failing   map[types.NamespacedName]int       // guarded by mu
+	timed     map[types.NamespacedName]time.Time // have a series in passes; guarded by mu
+	reached   *bool                              // nil: nobody knows; guarded by mu
+	protected *bool                              // nil: nobody knows; guarded by mu
 }
 
 // Register makes the metrics and adds them to a registry. It fails when they

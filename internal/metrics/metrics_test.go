@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/metrics"
@@ -26,6 +27,8 @@ type world struct {
 	*metrics.Metrics
 	registry   *prometheus.Registry
 	generators []v1beta1.ArtifactGenerator
+	global     []v1beta2.GlobalTenantResource
+	tenant     []v1beta2.TenantResource
 	err        error
 }
 
@@ -35,6 +38,9 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.Metrics, err = metrics.Register(w.registry, metrics.Sources{
 		Generators: func(context.Context) ([]v1beta1.ArtifactGenerator, error) { return w.generators, w.err },
+		Replications: func(context.Context) ([]v1beta2.GlobalTenantResource, []v1beta2.TenantResource, error) {
+			return w.global, w.tenant, w.err
+		},
 		Fetch: func() fetch.Stats {
 			return fetch.Stats{Downloads: 5, Failures: 2, Bytes: 100, Hits: 7, Evictions: 1, Kept: 3, KeptBytes: 300}
 		},
@@ -151,6 +157,41 @@ func TestSeriesGoWithTheirGenerators(t *testing.T) {
 	w.generators = []v1beta1.ArtifactGenerator{generator("app", "")} // another of the name
 	if n := w.series(t, "gotk_reconcile_duration_seconds") + w.series(t, "weir_generator_failing_artifacts"); n != 0 {
 		t.Errorf("%d series of a generator that had no pass yet", n)
+	}
+}
+
+// What replications say is read at each scrape, so it goes with them (R131).
+func TestR131_Replications(t *testing.T) {
+	w := newWorld(t)
+	item := func(is metav1.ConditionStatus, message string) v1beta2.ProcessedItem {
+		return v1beta2.ProcessedItem{Status: v1beta2.ItemStatus{Status: is, Message: message}}
+	}
+	g := v1beta2.GlobalTenantResource{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
+	g.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1beta2.ConditionCordoned, Status: metav1.ConditionFalse}}
+	g.Status.ProcessedItems = []v1beta2.ProcessedItem{
+		item(metav1.ConditionTrue, ""), item(metav1.ConditionTrue, ""), item(metav1.ConditionTrue, v1beta2.MessageSkipped), item(metav1.ConditionFalse, "no"),
+	}
+	r := v1beta2.TenantResource{ObjectMeta: metav1.ObjectMeta{Namespace: "oil", Name: "keys"}}
+	w.global, w.tenant = []v1beta2.GlobalTenantResource{g}, []v1beta2.TenantResource{r}
+	w.Protected(true)
+	w.want(t, `
+		capsule_global_resource_condition{condition="Cordoned",name="quota"} 0
+		capsule_global_resource_condition{condition="Ready",name="quota"} 1
+		capsule_resource_condition{condition="Cordoned",name="keys",target_namespace="oil"} 0
+		capsule_resource_condition{condition="Ready",name="keys",target_namespace="oil"} 0
+		weir_protection_in_force 1
+		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="failed"} 1
+		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="ready"} 2
+		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="skipped"} 1
+		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="failed"} 0
+		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="ready"} 0
+		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="skipped"} 0
+	`)
+	w.global, w.tenant = nil, nil
+	for _, name := range []string{"capsule_global_resource_condition", "capsule_resource_condition", "weir_replication_targets"} {
+		if n := w.series(t, name); n != 0 {
+			t.Errorf("%s: %d series of replications that are gone", name, n)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ func (s scrape) Describe(to chan<- *prometheus.Desc) {
 	for _, name := range []string{
 		passDuration, condition, suspended, artifacts, failing,
 		downloads, downloaded, cacheHits, cacheEvictions, cacheSources, cacheBytes, reached,
+		globalCondition, tenantCondition, targets, protected,
 	} {
 		to <- s.descs[name]
 	}
@@ -43,14 +44,17 @@ func (s scrape) Collect(to chan<- prometheus.Metric) {
 	s.gauge(to, cacheSources, float64(f.Kept))
 	s.gauge(to, cacheBytes, float64(f.KeptBytes))
 	s.mu.Lock()
-	does := s.reached
+	known := map[string]*bool{reached: s.reached, protected: s.protected}
 	s.mu.Unlock()
-	if does != nil {
-		s.gauge(to, reached, number(*does))
+	for name, is := range known {
+		if is != nil {
+			s.gauge(to, name, number(*is))
+		}
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	s.replications(ctx, to)
 	began := time.Now()
 	generators, err := s.sources.Generators(ctx)
 	if err != nil {

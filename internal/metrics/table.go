@@ -40,6 +40,11 @@ const (
 	requests       = "weir_artifact_requests_total"
 	served         = "weir_artifact_served_bytes_total"
 	dropped        = "weir_events_dropped_total"
+
+	tenantCondition = "capsule_resource_condition"
+	globalCondition = "capsule_global_resource_condition"
+	targets         = "weir_replication_targets"
+	protected       = "weir_protection_in_force"
 )
 
 // Table returns the metrics that this program adds to those of
@@ -47,7 +52,8 @@ const (
 //
 // The condition and the suspension are what Flux's dashboards and alerts of
 // many years ask for. Flux's controllers leave them to kube-state-metrics by
-// now, which calls its own gotk_resource_info: that name is left to it.
+// now, which calls its own gotk_resource_info: that name is left to it. The
+// conditions of replications are what Capsule's alerts ask for.
 func Table() []Metric {
 	generator, object := []string{"name", "namespace"}, []string{"kind", "name", "namespace"}
 	return []Metric{
@@ -70,5 +76,9 @@ func Table() []Metric {
 		{requests, Counter, []string{"code"}, "Requests for artifacts, by HTTP status.", nil},
 		{served, Counter, nil, "Bytes that consumers of artifacts were sent.", nil},
 		{dropped, Counter, []string{"reason"}, "Events that --events-addr did not get, by reason: queue_full, undelivered or shutdown.", nil},
+		{tenantCondition, Gauge, []string{"name", "target_namespace", "condition"}, "1 if a condition (Ready or Cordoned) of a TenantResource is True, 0 if not; the namespace is its own.", nil},
+		{globalCondition, Gauge, []string{"name", "condition"}, "1 if a condition (Ready or Cordoned) of a GlobalTenantResource is True, 0 if not.", nil},
+		{targets, Gauge, []string{"kind", "name", "namespace", "state"}, "How many targets of a replication are ready, failed or skipped.", nil},
+		{protected, Gauge, nil, "1 if the admission policies that keep others off protected objects are in the cluster, 0 if not.", nil},
 	}
 }

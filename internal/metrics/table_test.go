@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/metrics"
 )
@@ -32,6 +33,9 @@ func full(t *testing.T) *world {
 	w.Step("build", time.Second, nil)
 	w.Dropped("shutdown")
 	w.Reached(false)
+	w.Protected(false)
+	w.global = []v1beta2.GlobalTenantResource{{}}
+	w.tenant = []v1beta2.TenantResource{{}}
 	w.Serving(nothing{}).ServeHTTP(nil, nil)
 	return w
 }

@@ -39,6 +39,8 @@ func field(d *appsv1.Deployment, ref *v1.ObjectFieldSelector) string {
 		return d.Namespace
 	case "metadata.name":
 		return d.Name + "-0"
+	case "spec.serviceAccountName":
+		return d.Spec.Template.Spec.ServiceAccountName
 	}
 	return ""
 }

@@ -32,6 +32,14 @@ func UserName(account types.NamespacedName) string {
 	return "system:serviceaccount:" + account.Namespace + ":" + account.Name
 }
 
+// As returns a configuration to act as the ServiceAccount. The caller may change
+// it.
+func (c *Clients) As(account types.NamespacedName) *rest.Config {
+	config := rest.CopyConfig(c.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: UserName(account)}
+	return config
+}
+
 // For returns a client that acts as the ServiceAccount.
 func (c *Clients) For(account types.NamespacedName) (client.Client, error) {
 	c.mu.Lock()
@@ -39,11 +47,9 @@ func (c *Clients) For(account types.NamespacedName) (client.Client, error) {
 	if found, ok := c.all[account]; ok {
 		return found, nil
 	}
-	config := rest.CopyConfig(c.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: UserName(account)}
 	options := c.Options
 	options.HTTPClient, options.Cache = nil, nil
-	made, err := client.New(config, options)
+	made, err := client.New(c.As(account), options)
 	if err != nil {
 		return nil, fmt.Errorf("acting as ServiceAccount %s: %w", account, err)
 	}

@@ -51,8 +51,9 @@ type Options struct {
 	Targets protect.Guard
 	// Off has Targets removed instead of kept.
 	Off bool
-	// Others are kept in any case.
-	Others []protect.Guard
+	// Others returns the guards that are kept in any case. It is asked whenever
+	// the keeper looks.
+	Others func() ([]protect.Guard, error)
 	// Again is how often a cluster is asked that had no admission policies, or
 	// refused to take them. Zero means [DefaultAgain].
 	Again time.Duration
@@ -192,7 +193,11 @@ func (k *Keeper) keep(ctx context.Context) error {
 	} else {
 		do(k.Targets, k.settle)
 	}
-	for _, g := range k.Others {
+	others, err := k.Others()
+	if err != nil {
+		errs = append(errs, err)
+	}
+	for _, g := range others {
 		do(g, k.settle)
 	}
 	if len(errs) > 1 {

@@ -55,9 +55,11 @@ func newWorld(t *testing.T) *world {
 	p := protect.Policies{Controller: w.user, System: []string{namespace}}
 	w.options = guard.Options{
 		Targets: p.Targets(),
-		Others:  []protect.Guard{p.Tracking(), p.Membership(), p.Generators()},
-		Report:  func(s guard.State) { w.states <- s },
-		Log:     logr.Discard(),
+		Others: func() ([]protect.Guard, error) {
+			return []protect.Guard{p.Tracking(), p.Membership(), p.Generators()}, nil
+		},
+		Report: func(s guard.State) { w.states <- s },
+		Log:    logr.Discard(),
 	}
 	t.Cleanup(w.clear)
 	return w
@@ -167,10 +169,18 @@ func (w *world) await(done func(context.Context) error) {
 	}
 }
 
+func (w *world) others() []protect.Guard {
+	others, err := w.options.Others()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return others
+}
+
 // objects are all objects as wanted.
 func (w *world) objects() []client.Object {
 	var out []client.Object
-	for _, g := range append([]protect.Guard{w.options.Targets}, w.options.Others...) {
+	for _, g := range append([]protect.Guard{w.options.Targets}, w.others()...) {
 		out = append(out, g.Policy.DeepCopy())
 		for _, b := range g.Bindings {
 			out = append(out, b.DeepCopy())
@@ -280,7 +290,7 @@ func (w *world) awaitLists() {
 		}
 		// The last policy with its binding is created last.
 		for _, b := range bindings.Items {
-			if b.Name == w.options.Others[len(w.options.Others)-1].Bindings[0].Name {
+			if others := w.others(); b.Name == others[len(others)-1].Bindings[0].Name {
 				return nil
 			}
 		}

@@ -69,8 +69,9 @@ type Defaults struct {
 	// Global is for GlobalTenantResources; one without a name or a namespace is
 	// not set.
 	Global types.NamespacedName
-	// Tenant is the name, in its own namespace, for a TenantResource.
-	Tenant string
+	// Tenant is for TenantResources. Without a namespace it is the account of
+	// that name in the namespace of each; without a name it is not set.
+	Tenant types.NamespacedName
 }
 
 // waiting is how many changes of sources and targets may wait to be queued.

@@ -52,12 +52,11 @@ func (e *Engine) subjectOfTenant(t *v1beta2.TenantResource) subject {
 		account: e.Own,
 		kind:    func() subject { return e.subjectOfTenant(&v1beta2.TenantResource{}) },
 	}
-	name := e.Defaults.Tenant
-	if a := t.Spec.ServiceAccount; a != nil {
-		name = cmp.Or(a.Name, name)
+	if d := e.Defaults.Tenant; d.Name != "" {
+		s.account = types.NamespacedName{Namespace: cmp.Or(d.Namespace, t.Namespace), Name: d.Name}
 	}
-	if name != "" {
-		s.account = types.NamespacedName{Namespace: t.Namespace, Name: name}
+	if a := t.Spec.ServiceAccount; a != nil && a.Name != "" {
+		s.account = types.NamespacedName{Namespace: t.Namespace, Name: a.Name}
 	}
 	return s
 }

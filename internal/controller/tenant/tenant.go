@@ -94,7 +94,7 @@ func of(_ context.Context, o client.Object) []reconcile.Request {
 
 // Reconcile writes the status of a tenant if it is not what it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if keep, err := r.keeps(); !keep || err != nil {
+	if keep, err := r.Mode.Keeps(r.Direct.RESTMapper()); !keep || err != nil {
 		return reconcile.Result{}, err
 	}
 	u := membership.NewTenant()
@@ -116,16 +116,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, r.write(ctx, u, want)
 }
 
-// keeps reports whether statuses are to be written.
-func (r *Reconciler) keeps() (bool, error) {
-	switch r.Mode {
+// Keeps reports whether it is for Weir to look after tenants, in a cluster with
+// the kinds of the mapper.
+func (m Mode) Keeps(kinds meta.RESTMapper) (bool, error) {
+	switch m {
 	case On:
 		return true, nil
 	case Off:
 		return false, nil
 	default:
 	}
-	_, err := r.Direct.RESTMapper().RESTMapping(capsule)
+	_, err := kinds.RESTMapping(capsule)
 	if meta.IsNoMatchError(err) {
 		return true, nil
 	}
