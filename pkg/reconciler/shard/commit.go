@@ -9,10 +9,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
-	"github.com/weir-dev/weir/pkg/reconciler/object"
 )
 
 // Commit implements [inventory.Store]. What is new is written before the head,
@@ -30,16 +28,19 @@ func (s *Store) Commit(ctx context.Context, owner string, c inventory.Change) (s
 		s.remember(owner, nil)
 		return "", inventory.ErrConflict
 	}
-	next, err := s.split(st.count, c.Next.Items)
+	w := &writer{store: s, owner: owner, old: st, revision: st.revision + 1}
+	next, err := w.split(c.Next.Items)
 	if err != nil {
 		return "", err
 	}
-	w := &writer{store: s, owner: owner, old: st, revision: st.revision + 1, count: len(next)}
 	if err := w.run(ctx, next); err != nil {
 		s.remember(owner, nil)
 		return "", fmt.Errorf("writing the inventory of owner %q: %w", owner, conflict(err))
 	}
-	now := &state{revision: w.revision, count: len(next), shards: w.done}
+	if !w.wrote {
+		w.revision = st.revision
+	}
+	now := &state{revision: w.revision, count: w.count, shards: w.done}
 	now.inv = inventory.New(strconv.Itoa(w.revision), c.Next.Items)
 	s.remember(owner, now)
 	if len(c.Next.Items) == 0 {
@@ -59,38 +60,7 @@ func version(v inventory.Inventory) string {
 // part is the content of one shard.
 type part struct {
 	items []inventory.Item
-	data  []byte
-}
-
-// split distributes the items over at least count shards, as many as keep each
-// below the limit.
-func (s *Store) split(count int, items []inventory.Item) ([]part, error) {
-	limit := s.MaxBytes
-	if limit <= 0 {
-		limit = maxBytes
-	}
-	if len(items) == 0 {
-		count = 1
-	}
-	for ; ; count *= 2 {
-		parts := make([]part, count)
-		for _, it := range items {
-			i := index(it.Key, count)
-			parts[i].items = append(parts[i].items, it)
-		}
-		fits := true
-		for i := range parts {
-			data, err := inventory.Encode(parts[i].items)
-			if err != nil {
-				return nil, err
-			}
-			parts[i].data = data
-			fits = fits && len(data) <= limit
-		}
-		if fits || 2*count > maxShards {
-			return parts, nil
-		}
-	}
+	data  []byte // nil if it is stored
 }
 
 // writer writes one commit.
@@ -99,25 +69,74 @@ type writer struct {
 	owner    string
 	old      *state
 	revision int
-	count    int
+	count    int // of shards, by split
+	total    int // of items, by split
 	done     map[int]*shard
+	wrote    bool
+}
+
+// split distributes the items over at least as many shards as there are, as
+// many as keep each below the limit.
+func (w *writer) split(items []inventory.Item) ([]part, error) {
+	limit := w.store.MaxBytes
+	if limit <= 0 {
+		limit = maxBytes
+	}
+	w.count, w.total = w.old.count, len(items)
+	if len(items) == 0 {
+		w.count = 1
+	}
+	for ; ; w.count *= 2 {
+		parts := make([]part, w.count)
+		for _, it := range items {
+			i := index(it.Key, w.count)
+			parts[i].items = append(parts[i].items, it)
+		}
+		fits := true
+		for i := range parts {
+			if w.same(i, parts[i].items) {
+				continue // it fitted before
+			}
+			data, err := inventory.Encode(parts[i].items)
+			if err != nil {
+				return nil, err
+			}
+			parts[i].data = data
+			fits = fits && len(data) <= limit
+		}
+		if fits || 2*w.count > maxShards {
+			return parts, nil
+		}
+	}
 }
 
 func (w *writer) run(ctx context.Context, next []part) error {
 	w.done = map[int]*shard{}
+	var changed []int
+	for i := range next {
+		if next[i].data != nil {
+			changed = append(changed, i)
+		} else if old := w.old.shards[i]; old != nil {
+			w.done[i] = old
+		}
+	}
+	if w.inPlace(next, changed) {
+		for _, i := range changed {
+			return w.put(ctx, i, next[i].items, next[i].data)
+		}
+		return nil
+	}
 	var later []int
-	for i := 1; i < len(next); i++ {
+	for _, i := range changed {
 		all, grown := w.union(i, next[i].items)
 		switch {
-		case w.same(i, next[i].items):
-			if old := w.old.shards[i]; old != nil {
-				w.done[i] = old
-			}
+		case i == 0:
+			continue // the head
 		case grown:
+			later = append(later, i)
 			if err := w.put(ctx, i, all, nil); err != nil {
 				return err
 			}
-			later = append(later, i)
 		default:
 			if err := w.put(ctx, i, next[i].items, next[i].data); err != nil {
 				return err
@@ -133,6 +152,30 @@ func (w *writer) run(ctx context.Context, next []part) error {
 		}
 	}
 	return w.drop(ctx, len(next))
+}
+
+// inPlace reports whether a commit can be written to one shard at most, whose
+// own version then decides a race: the items are the same ones, and nothing is
+// left of a commit that was cut short.
+func (w *writer) inPlace(next []part, changed []int) bool {
+	if len(w.old.shards) == 0 {
+		return w.total == 0
+	}
+	if w.old.shards[0] == nil || w.total == 0 || w.count != w.old.count || len(changed) > 1 {
+		return false
+	}
+	for i := range w.old.shards {
+		if i >= w.count {
+			return false
+		}
+	}
+	for _, i := range changed {
+		old := w.old.shards[i]
+		if old == nil || !slices.EqualFunc(old.items, next[i].items, func(a, b inventory.Item) bool { return a.Key == b.Key }) {
+			return false
+		}
+	}
+	return true
 }
 
 // union returns the new items of a shard together with the old ones that are
@@ -155,9 +198,9 @@ func (w *writer) same(i int, items []inventory.Item) bool {
 }
 
 // head writes the shard whose version decides a race. An empty inventory has
-// no head; the old one is deleted last.
+// no head; the old one is deleted last, and says meanwhile that it is empty.
 func (w *writer) head(ctx context.Context, next []part) error {
-	if w.empty(next) {
+	if w.empty(next) && len(w.old.shards) < 2 {
 		return nil
 	}
 	return w.put(ctx, 0, next[0].items, next[0].data)
@@ -184,7 +227,7 @@ func (w *writer) put(ctx context.Context, i int, items []inventory.Item, data []
 	notes := u.GetAnnotations()
 	notes[versionNote] = strconv.Itoa(w.revision)
 	if i == 0 {
-		notes[countNote] = strconv.Itoa(w.count)
+		notes[countNote], notes[itemsNote] = strconv.Itoa(w.count), strconv.Itoa(w.total)
 	}
 	u.SetAnnotations(notes)
 	u.Object["binaryData"] = map[string]any{dataKey: base64.StdEncoding.EncodeToString(data)}
@@ -197,7 +240,8 @@ func (w *writer) put(ctx context.Context, i int, items []inventory.Item, data []
 	if err != nil {
 		return err
 	}
-	w.done[i] = &shard{object: u, items: items}
+	delete(u.Object, "binaryData")
+	w.done[i], w.wrote = &shard{object: u, items: items}, true
 	return nil
 }
 
@@ -210,16 +254,20 @@ func (w *writer) drop(ctx context.Context, count int) error {
 			}
 		}
 	}
-	if head := w.old.shards[0]; head != nil && w.done[0] == nil {
-		return w.remove(ctx, head)
+	head := w.old.shards[0]
+	if w.done[0] != nil {
+		head = w.done[0]
 	}
-	return nil
+	if head == nil || w.total > 0 {
+		return nil
+	}
+	delete(w.done, 0)
+	return w.remove(ctx, head)
 }
 
 func (w *writer) remove(ctx context.Context, sh *shard) error {
-	uid, rv := sh.object.GetUID(), sh.object.GetResourceVersion()
-	stub := object.KeyOf(sh.object).Stub("v1")
-	return client.IgnoreNotFound(w.store.Client.Delete(ctx, stub, client.Preconditions{UID: &uid, ResourceVersion: &rv}))
+	w.wrote = true
+	return w.store.drop(ctx, sh.object)
 }
 
 func decode(u *unstructured.Unstructured) ([]inventory.Item, error) {

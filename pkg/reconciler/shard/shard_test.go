@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,46 +130,149 @@ func (f *faulty) Delete(ctx context.Context, o client.Object, opts ...client.Del
 // A commit that is cut short at any write loses no item that is in both the
 // old and the new inventory, and the next commit repairs everything.
 func TestTornCommit(t *testing.T) {
+	for name, c := range map[string]struct{ before, after []inventory.Item }{
+		"others":  {items(16), items(24)[8:]},
+		"first":   {nil, items(16)},
+		"many":    {items(4), items(24)},
+		"none":    {items(16), nil},
+		"changed": {items(16), changed(items(16), 0, 3, 6, 9, 12)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := 0; ; n++ {
+				if !tear(t, n, c.before, c.after) {
+					t.Logf("a commit took %d writes", n)
+					return
+				}
+			}
+		})
+	}
+}
+
+// tear commits an inventory after another and fails after n writes. It reports
+// whether there were more.
+func tear(t *testing.T, n int, before, after []inventory.Item) bool {
+	t.Helper()
 	c, ns := open(t)
-	before, after := items(40), items(60)[10:]
-	both := items(40)[10:]
-	for n := 0; ; n++ {
-		owner := fmt.Sprint("torn", n)
-		s := &shard.Store{Client: c, Namespace: ns, MaxBytes: 400}
-		if _, err := s.Commit(t.Context(), owner, inventory.Change{Next: inventory.New("", before)}); err != nil {
-			t.Fatal(err)
+	s := &shard.Store{Client: c, Namespace: ns, MaxBytes: 400}
+	if _, err := s.Commit(t.Context(), "o", inventory.Change{Next: inventory.New("", before)}); err != nil {
+		t.Fatal(err)
+	}
+	s.Client = &faulty{Client: c, left: n}
+	base, err := s.Load(t.Context(), "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Commit(t.Context(), "o", inventory.Change{Base: base, Next: inventory.New("", after)})
+	killed := errors.Is(err, errKilled)
+	if err != nil && !killed {
+		t.Fatal(err)
+	}
+	fresh := &shard.Store{Client: c, Namespace: ns, MaxBytes: 400}
+	got, err := fresh.Load(t.Context(), "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := inventory.New("", after)
+	for _, it := range before {
+		_, stays := kept.Find(it.Key)
+		if _, ok := got.Find(it.Key); stays && !ok {
+			t.Fatalf("killed at write %d: %s is lost", n, it.Key)
 		}
-		f := &faulty{Client: c, left: n}
-		s.Client = f
-		base, err := s.Load(t.Context(), owner)
+	}
+	if _, err := fresh.Commit(t.Context(), "o", inventory.Change{Base: got, Next: kept}); err != nil {
+		t.Fatalf("repairing after write %d: %v", n, err)
+	}
+	got, err = (&shard.Store{Client: c, Namespace: ns}).Load(t.Context(), "o")
+	if err != nil || !cmp.Equal(got.Items, kept.Items) {
+		t.Fatalf("after repair: %v %d items", err, len(got.Items))
+	}
+	return killed
+}
+
+// changed returns the items, some of them with another state.
+func changed(all []inventory.Item, which ...int) []inventory.Item {
+	for _, i := range which {
+		all[i].State = inventory.Applied
+	}
+	return all
+}
+
+// A commit writes no more than what changed.
+func TestWrites(t *testing.T) {
+	c, ns := open(t)
+	const all = 1 << 10
+	f := &faulty{Client: c, left: all}
+	s := &shard.Store{Client: f, Namespace: ns, MaxBytes: 1000}
+	v := inventory.Inventory{}
+	for _, step := range []struct {
+		name   string
+		next   []inventory.Item
+		writes int
+	}{
+		{"the same", items(100), 0},
+		{"one item", changed(items(100), 50), 1},
+		{"one item of another shard", changed(items(100), 50, 51), 1},
+		{"an item less", changed(items(100), 50, 51)[1:], 3},
+	} {
+		if v.Version == "" {
+			version, err := s.Commit(t.Context(), "o", inventory.Change{Next: inventory.New("", items(100))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v.Version = version
+		}
+		f.left = all
+		version, err := s.Commit(t.Context(), "o", inventory.Change{Base: v, Next: inventory.New("", step.next)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Commit(t.Context(), owner, inventory.Change{Base: base, Next: inventory.New("", after)})
-		killed := errors.Is(err, errKilled)
-		if err != nil && !killed {
-			t.Fatal(err)
+		if n := all - f.left; n > step.writes || step.writes > 0 && n == 0 {
+			t.Errorf("%s: %d writes, want %d", step.name, n, step.writes)
 		}
-		fresh := &shard.Store{Client: c, Namespace: ns, MaxBytes: 400}
-		got, err := fresh.Load(t.Context(), owner)
+		v.Version = version
+		got, err := (&shard.Store{Client: c, Namespace: ns}).Load(t.Context(), "o")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, it := range both {
-			if _, ok := got.Find(it.Key); !ok {
-				t.Fatalf("killed at write %d: %s is lost", n, it.Key)
+		if d := cmp.Diff(step.next, got.Items); d != "" || got.Version != version {
+			t.Errorf("%s: version %s, committed %s (-want +got):\n%s", step.name, got.Version, version, d)
+		}
+	}
+}
+
+// Whichever ConfigMap somebody deletes, that is noticed, and all can be removed.
+func TestLost(t *testing.T) {
+	for i := range 4 {
+		c, ns := open(t)
+		s := &shard.Store{Client: c, Namespace: ns, MaxBytes: 1000}
+		for _, owner := range []string{"o", "other"} {
+			if _, err := s.Commit(t.Context(), owner, inventory.Change{Next: inventory.New("", items(100))}); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if _, err := fresh.Commit(t.Context(), owner, inventory.Change{Base: got, Next: inventory.New("", after)}); err != nil {
-			t.Fatalf("repairing after write %d: %v", n, err)
+		var list unstructured.UnstructuredList
+		list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMapList"})
+		if err := c.List(t.Context(), &list, client.InNamespace(ns), client.MatchingLabels(shard.Labels("o"))); err != nil {
+			t.Fatal(err)
 		}
-		got, err = (&shard.Store{Client: c, Namespace: ns}).Load(t.Context(), owner)
-		if err != nil || !cmp.Equal(got.Items, inventory.New("", after).Items) {
-			t.Fatalf("after repair: %v %d items", err, len(got.Items))
+		if v, err := shard.Read("o", slices.Clone(list.Items)); err != nil || len(v.Items) != 100 {
+			t.Fatalf("read %d items, error %v", len(v.Items), err)
 		}
-		if !killed {
-			t.Logf("a commit took %d writes", n)
-			return
+		lost := &list.Items[i]
+		if err := c.Delete(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		fresh := &shard.Store{Client: c, Namespace: ns}
+		v, err := fresh.Load(t.Context(), "o")
+		if isHead := v.Version == "0"; !errors.Is(err, shard.ErrLost) && !isHead {
+			t.Errorf("without %s: version %q, error %v", lost.GetName(), v.Version, err)
+		}
+		if err := fresh.Remove(t.Context(), "o"); err != nil {
+			t.Fatal(err)
+		}
+		if owners, err := fresh.Owners(t.Context()); err != nil || !slices.Equal(owners, []string{"other"}) {
+			t.Errorf("owners %q, error %v", owners, err)
 		}
 	}
 }
