@@ -21,6 +21,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/objects"
 	"github.com/weir-dev/weir/internal/controller/sight"
+	"github.com/weir-dev/weir/internal/controller/wanted"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/step"
 	"github.com/weir-dev/weir/internal/template"
@@ -81,6 +82,7 @@ const waiting = 1000
 type Engine struct {
 	Options
 
+	wanted  wanted.Options
 	objects *reconciler.Reconciler
 	global  loop.Loop[*v1beta2.GlobalTenantResource]
 	tenant  loop.Loop[*v1beta2.TenantResource]
@@ -89,16 +91,15 @@ type Engine struct {
 
 // New returns an engine that watches nothing yet.
 func New(o Options) *Engine {
-	if o.RenderTime == 0 {
-		o.RenderTime = 10 * time.Second
-	}
 	if o.Parallel == 0 {
 		o.Parallel = 8
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &Engine{Options: o, changed: map[bool]chan event.GenericEvent{}}
+	e := &Engine{Options: o, wanted: wanted.Options{
+		Tenants: o.Tenants, Mapper: o.Direct.RESTMapper(), Limits: o.Limits, RenderTime: o.RenderTime, Parallel: o.Parallel, Now: o.Now,
+	}, changed: map[bool]chan event.GenericEvent{}}
 	for _, global := range []bool{true, false} {
 		e.changed[global] = make(chan event.GenericEvent, waiting)
 	}

@@ -61,8 +61,8 @@ func (r *run) look(ctx context.Context) {
 		return
 	}
 	i := sight.Interest{Targets: map[schema.GroupVersionKind]map[object.Key]string{}}
-	if r.sources != nil {
-		i.Sources = r.sources.Asked()
+	if r.search != nil {
+		i.Sources = r.search.Asked()
 	}
 	for _, it := range r.result.Inventory.Items {
 		gvk := it.GroupKind().WithVersion(it.Version)

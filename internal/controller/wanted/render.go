@@ -1,37 +1,37 @@
-package replication
+package wanted
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
-	"github.com/weir-dev/weir/internal/controller/origin"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/internal/target"
 )
 
-// render renders every block for every destination. What fails in one of them
+// Render renders every block for every destination. What fails in one of them
 // concerns no other, but for a TenantResource that reaches out of its tenant: of
-// it nothing is applied.
-func (r *run) render(ctx context.Context) error {
-	pieces, err := r.pieces(ctx)
+// it nothing is wanted, and the error says so.
+func (s *Search) Render(ctx context.Context) ([]replicate.Target, []*replicate.Failure, error) {
+	pieces, err := s.pieces(ctx)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	targets, more := replicate.Assemble(pieces, &r.realm)
-	r.targets, r.failures = targets, append(r.failures, more...)
-	for _, f := range r.failures {
+	targets, more := replicate.Assemble(pieces, &s.realm)
+	failures := slices.Concat(s.failures, more)
+	for _, f := range failures {
 		if errors.Is(f, replicate.ErrConfined) {
-			return &fail.Error{Reason: v1beta2.ReasonFailed, Class: fail.Wait, Err: f}
+			return nil, nil, &fail.Error{Reason: v1beta2.ReasonFailed, Class: fail.Wait, Err: f}
 		}
 	}
-	return nil
+	return targets, failures, nil
 }
 
 // job is one block for one destination.
@@ -43,29 +43,27 @@ type job struct {
 }
 
 // pieces returns what the blocks render, in the order of the blocks.
-func (r *run) pieces(ctx context.Context) ([]replicate.Piece, error) {
-	self, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.object)
+func (s *Search) pieces(ctx context.Context) ([]replicate.Piece, error) {
+	self, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.replication.Object)
 	if err != nil {
 		return nil, fmt.Errorf("converting the replication: %w", err)
 	}
 	about, _ := self["metadata"].(map[string]any)
 	delete(about, "managedFields")
 	var jobs []*job
-	for _, b := range r.blocks {
+	for _, b := range s.blocks {
 		if b == nil {
 			continue
 		}
-		for _, d := range target.Of(r.scope, r.where, b.Namespaces) {
+		for _, d := range target.Of(s.replication.Scope, s.where, b.Namespaces) {
 			jobs = append(jobs, &job{block: b, destination: d})
 		}
 	}
-	src := &origin.Reader{Client: r.client}
-	r.sources = src
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(r.Parallel)
+	g.SetLimit(s.options.Parallel)
 	for _, j := range jobs {
 		g.Go(func() error {
-			j.pieces, j.err = r.piece(ctx, j, src, about)
+			j.pieces, j.err = s.piece(ctx, j, about)
 			return ctx.Err()
 		})
 	}
@@ -76,34 +74,34 @@ func (r *run) pieces(ctx context.Context) ([]replicate.Piece, error) {
 	for _, j := range jobs {
 		out = append(out, j.pieces...)
 		if j.err != nil {
-			r.failures = append(r.failures, &replicate.Failure{Block: j.block.Index, Destination: j.destination, Err: j.err})
+			s.failures = append(s.failures, &replicate.Failure{Block: j.block.Index, Destination: j.destination, Err: j.err})
 		}
 	}
 	return out, nil
 }
 
 // piece renders one block for one destination.
-func (r *run) piece(ctx context.Context, j *job, src *origin.Reader, about map[string]any) ([]replicate.Piece, error) {
-	in := replicate.Input{Destination: j.destination, Replication: about, Now: r.Now(), Context: map[string][]*unstructured.Unstructured{}}
-	queries, err := j.block.Sources(j.destination, &r.realm)
+func (s *Search) piece(ctx context.Context, j *job, about map[string]any) ([]replicate.Piece, error) {
+	in := replicate.Input{Destination: j.destination, Replication: about, Now: s.options.Now(), Context: map[string][]*unstructured.Unstructured{}}
+	queries, err := j.block.Sources(j.destination, &s.realm)
 	if err != nil {
 		return nil, err
 	}
 	in.Sources = make([][]*unstructured.Unstructured, len(queries))
 	for i, q := range queries {
-		if in.Sources[i], err = src.Find(ctx, q); err != nil {
+		if in.Sources[i], err = s.sources.Find(ctx, q); err != nil {
 			return nil, err
 		}
 	}
-	if in.Asked, err = j.block.Context(j.destination, &r.realm); err != nil {
+	if in.Asked, err = j.block.Context(j.destination, &s.realm); err != nil {
 		return nil, err
 	}
 	for index, q := range in.Asked {
-		if in.Context[index], err = src.Find(ctx, q); err != nil {
+		if in.Context[index], err = s.sources.Find(ctx, q); err != nil {
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.RenderTime)
+	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTime)
 	defer cancel()
 	return j.block.Render(ctx, in)
 }
