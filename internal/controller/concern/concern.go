@@ -77,6 +77,20 @@ func (f *Finder) Local(ctx context.Context, name string) []reconcile.Request {
 	return out
 }
 
+// In returns the TenantResources in a namespace, whatever tenant it is in.
+func (f *Finder) In(ctx context.Context, namespace string) []reconcile.Request {
+	var list v1beta2.TenantResourceList
+	if err := f.Replications.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing the replications of a namespace", "namespace", namespace)
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
+
 // GlobalDependents returns those who depend on a GlobalTenantResource.
 func (f *Finder) GlobalDependents(ctx context.Context, o client.Object) []reconcile.Request {
 	var list v1beta2.GlobalTenantResourceList

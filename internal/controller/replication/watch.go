@@ -32,10 +32,11 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 		empty    loop.Object
 		do       reconcile.Reconciler
 		concerns func(ctx context.Context, tenant string) []reconcile.Request
+		lives    func(ctx context.Context, namespace string) []reconcile.Request
 		depend   handler.MapFunc
 	}{
-		{"globaltenantresource", true, &v1beta2.GlobalTenantResource{}, e.Global(), who.Global, who.GlobalDependents},
-		{"tenantresource", false, &v1beta2.TenantResource{}, e.Tenant(), who.Local, who.LocalDependents},
+		{"globaltenantresource", true, &v1beta2.GlobalTenantResource{}, e.Global(), who.Global, nil, who.GlobalDependents},
+		{"tenantresource", false, &v1beta2.TenantResource{}, e.Tenant(), who.Local, who.In, who.LocalDependents},
 	} {
 		err := ctrl.NewControllerManagedBy(mgr).Named(k.name).
 			For(k.empty, builder.WithPredicates(wake.Asked())).
@@ -43,7 +44,7 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 			Watches(membership.NewTenant(), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 				return k.concerns(ctx, o.GetName())
 			}), builder.WithPredicates(wake.Shown())).
-			Watches(&corev1.Namespace{}, wake.Moved(k.concerns)).
+			Watches(&corev1.Namespace{}, wake.Moved(k.concerns, k.lives)).
 			WatchesRawSource(source.Channel(e.changed[k.global], soon())).
 			WithOptions(o).
 			Complete(k.do)

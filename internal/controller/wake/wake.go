@@ -64,9 +64,16 @@ func Shown() predicate.Predicate {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Moved wakes the replications of the tenants that a namespace was and is in.
-func Moved(concerns func(context.Context, string) []reconcile.Request) handler.EventHandler {
+// Moved wakes the replications of the tenants that a namespace was and is in,
+// and those that live in the namespace itself, whose tenant may be another one
+// now, or none. Nil lives means that none do.
+func Moved(concerns, lives func(context.Context, string) []reconcile.Request) handler.EventHandler {
 	wake := func(ctx context.Context, q queue, objs ...client.Object) {
+		if lives != nil {
+			for _, r := range lives(ctx, objs[0].GetName()) {
+				q.Add(r)
+			}
+		}
 		done := map[string]bool{"": true}
 		for _, o := range objs {
 			of, err := tenant.Of(o)

@@ -64,7 +64,8 @@ func TestPredicates(t *testing.T) {
 	}
 }
 
-// A namespace wakes the replications of the tenants that it was and is in.
+// A namespace wakes the replications of the tenants that it was and is in, and
+// those inside, even if it is in none now.
 func TestMoved(t *testing.T) {
 	namespace := func(tenant, phase string) *corev1.Namespace {
 		n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{}}}
@@ -78,17 +79,19 @@ func TestMoved(t *testing.T) {
 		old, now *corev1.Namespace
 		want     []string
 	}{
-		"R28 made":             {now: namespace("a", ""), want: []string{"a"}},
-		"R32 leaves":           {old: namespace("a", ""), now: namespace("", ""), want: []string{"a"}},
-		"moves":                {old: namespace("a", ""), now: namespace("b", ""), want: []string{"a", "b"}},
+		"R28 made":             {now: namespace("a", ""), want: []string{"a", "in n"}},
+		"R32 leaves":           {old: namespace("a", ""), now: namespace("", ""), want: []string{"a", "in n"}},
+		"moves":                {old: namespace("a", ""), now: namespace("b", ""), want: []string{"a", "b", "in n"}},
 		"nothing that is seen": {old: namespace("a", "Active"), now: namespace("a", "Other")},
-		"of no tenant":         {now: namespace("", "")},
+		"of no tenant":         {now: namespace("", ""), want: []string{"in n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
 			h := wake.Moved(func(_ context.Context, tenant string) []reconcile.Request {
 				return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: tenant}}}
+			}, func(_ context.Context, namespace string) []reconcile.Request {
+				return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: "in " + namespace}}}
 			})
 			if c.old == nil {
 				h.Create(t.Context(), event.CreateEvent{Object: c.now}, q)
