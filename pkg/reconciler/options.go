@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/pass"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
@@ -72,6 +74,11 @@ type ReconcilerOptions struct { //nolint:revive // the name is part of the publi
 	Health health.Analyzer
 	// Director reads directives from live objects; nil means there are none.
 	Director Director
+	// Gone says of an object that is no longer wanted that it went, or goes, with
+	// its namespace: it is forgotten, and nothing is asked about it. That takes
+	// no rights, which may have gone before. Nil means that every object is
+	// looked at.
+	Gone func(context.Context, object.Key) (bool, error)
 	// Observe is told of every action once it is done or skipped, and nothing of
 	// objects that need none. Calls come one at a time, in the order of the
 	// waves.
@@ -146,7 +153,7 @@ func (o *ReconcilerOptions) config(name string) pass.Config {
 		Style: s,
 		Prune: cmp.Or(o.Prune, policy.PruneReady), Full: o.DeleteFullNamespaces, Parallel: cmp.Or(o.Parallel, 8),
 		Create:   o.MissingNamespacesPolicy == nil || *o.MissingNamespacesPolicy != policy.DoNotCreate,
-		Metadata: o.Metadata, Observe: o.Observe, Now: o.Now,
+		Metadata: o.Metadata, Gone: o.Gone, Observe: o.Observe, Now: o.Now,
 	}
 	if c.Now == nil {
 		c.Now = time.Now

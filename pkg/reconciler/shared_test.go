@@ -15,6 +15,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
@@ -262,5 +263,23 @@ func TestSpare(t *testing.T) {
 	res, err = b.rec.Delete(t.Context(), q)
 	if err != nil || !res.Done || b.get("a") != nil {
 		t.Fatalf("deleted: error %v", err)
+	}
+}
+
+// What goes with its namespace is forgotten, and takes no right to read it.
+func TestGone(t *testing.T) {
+	gone := false
+	b := newBench(t, reconciler.ReconcilerOptions{Gone: func(_ context.Context, k object.Key) (bool, error) { return gone && k.Name == "a", nil }})
+	res, err := b.apply(append(objects(t, configMap("a", "x", "1")), objects(t, configMap("b", "x", "1"))...)...)
+	b.want(res, err, plan.Create, plan.Create)
+	gone = true
+	b.counter.take()
+	res, err = b.apply(objects(t, configMap("b", "x", "1"))...)
+	b.want(res, err, plan.None, plan.Forget)
+	if n := b.counter.take(); n["GET"] != 1 || n["DELETE"] != 0 || len(res.Inventory.Items) != 1 {
+		t.Fatalf("requests %v, inventory %v", n, res.Inventory.Items)
+	}
+	if b.get("a") == nil {
+		t.Fatal("what goes with its namespace was deleted")
 	}
 }

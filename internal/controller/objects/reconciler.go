@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,7 +14,7 @@ import (
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/health"
-	"github.com/weir-dev/weir/pkg/reconciler/plan"
+	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 )
 
@@ -42,27 +43,34 @@ func NewReconciler(o Options) *reconciler.Reconciler {
 		FieldOwner:              replicate.Lifecycle,
 		Sharing:                 replicate.Family(),
 		Health:                  always{},
-		Director:                leaver{o.Namespaces},
+		Gone:                    departed{o.Namespaces, o.Direct}.Gone,
 		Metadata:                o.Metadata,
 		Parallel:                o.Parallel,
 		Now:                     o.Now,
 	})
 }
 
-// leaver lets go of what is in a namespace that is going away: it goes too.
-type leaver struct{ namespaces client.Reader }
+// departed tells what goes, or went, with its namespace.
+type departed struct {
+	namespaces client.Reader
+	direct     client.Reader
+}
 
-// Direct implements [reconciler.Director].
-func (l leaver) Direct(live *unstructured.Unstructured) plan.Directive {
-	if live.GetNamespace() == "" {
-		return plan.Directive{}
+// Gone reports whether the namespace of an object is going away, or is gone:
+// the cache may not know it yet.
+func (d departed) Gone(ctx context.Context, k object.Key) (bool, error) {
+	if k.Namespace == "" {
+		return false, nil
 	}
 	var n corev1.Namespace
-	err := l.namespaces.Get(context.Background(), client.ObjectKey{Name: live.GetNamespace()}, &n)
-	if err != nil || !membership.IsTerminating(&n) {
-		return plan.Directive{}
+	err := d.namespaces.Get(ctx, client.ObjectKey{Name: k.Namespace}, &n)
+	if apierrors.IsNotFound(err) {
+		err = d.direct.Get(ctx, client.ObjectKey{Name: k.Namespace}, &n)
 	}
-	return plan.Directive{HandOver: true, Reason: "the namespace is going away"}
+	if err != nil {
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	}
+	return membership.IsTerminating(&n), nil
 }
 
 // always is the health of targets: a replication keeps what objects say, and

@@ -31,7 +31,7 @@ import (
 const lastCommit = 30 * time.Second
 
 // Config is what passes of one reconciler have in common. Every field but
-// Metadata and Observe is set.
+// Metadata, Gone and Observe is set.
 type Config struct {
 	Style    look.Style
 	Prune    policy.Prune
@@ -39,6 +39,7 @@ type Config struct {
 	Full     bool // namespaces are deleted with foreign content
 	Parallel int
 	Metadata client.Reader
+	Gone     func(context.Context, object.Key) (bool, error)
 	Observe  func(plan.Outcome)
 	Now      func() time.Time
 }

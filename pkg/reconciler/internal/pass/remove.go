@@ -171,7 +171,7 @@ func (p *pass) part(ctx context.Context, l *leave.Item) (done, error) {
 		Key: l.Key, Version: l.Version, Policy: l.Policy, Wave: l.Wave, Item: l.Item,
 		Now: p.now, Shared: p.Style.Shared != nil, Whole: p.Whole, Released: p.Released[l.Key],
 	}
-	u, err := live.Get(ctx, p.Client, l.Key, l.Version)
+	u, err := p.seek(ctx, l)
 	switch {
 	case errors.Is(err, live.ErrUntyped):
 		if f.Untyped, err = p.extinct(ctx, l); !f.Untyped {
@@ -190,6 +190,16 @@ func (p *pass) part(ctx context.Context, l *leave.Item) (done, error) {
 		return d, err
 	}
 	return p.dispatch(ctx, l, u, d)
+}
+
+// seek reads an object that leaves, nil if it is gone.
+func (p *pass) seek(ctx context.Context, l *leave.Item) (*unstructured.Unstructured, error) {
+	if p.Gone != nil {
+		if gone, err := p.Gone(ctx, l.Key); gone || err != nil {
+			return nil, err
+		}
+	}
+	return live.Get(ctx, p.Client, l.Key, l.Version)
 }
 
 // extinct reports whether a kind that the client does not know is really gone.
