@@ -55,7 +55,9 @@ func NewReconciler(name string, clnt client.Client, options ReconcilerOptions) *
 }
 
 // Plan returns what the next Apply would do, and writes nothing. What depends
-// on an earlier wave is planned as if that wave had succeeded.
+// on an earlier wave is planned as if that wave had succeeded. That an apply
+// would meet fields of other managers is seen in what the object says of them;
+// other refusals of the server are not foreseen.
 func (r *Reconciler) Plan(ctx context.Context, q Request) (*plan.Plan, error) {
 	in, err := r.input(ctx, q, true)
 	if err != nil {

@@ -151,6 +151,39 @@ func TestSharedAdopted(t *testing.T) {
 	}
 }
 
+// A plan names the conflicts that the server would name, and executing it meets
+// the same.
+func TestForeseenConflict(t *testing.T) {
+	b := newBench(t, reconciler.ReconcilerOptions{Sharing: family(), FieldOwner: "lifecycle", Conflict: policy.Fail})
+	foreign := objects(t, configMap("a", "z", "0"))[0].Manifest
+	foreign.SetNamespace(b.namespace)
+	if err := b.admin.Create(t.Context(), foreign, client.FieldOwner("helm")); err != nil {
+		t.Fatal(err)
+	}
+	one := b.member("one")
+	for value, conflicts := range map[string]bool{"0": false, "1": true} {
+		q := one.request(one.part(configMap("a", "z", value), policy.Policy{}, nil))
+		p, err := one.rec.Plan(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := p.Apply[0]; (a.Verb == plan.Refuse) != conflicts || conflicts && !strings.Contains(a.Message, ".data.z of helm") {
+			t.Fatalf("z: %s is planned as %+v", value, a)
+		}
+		if !conflicts {
+			continue
+		}
+		_, planned := one.rec.Execute(t.Context(), p, q)
+		_, err = one.rec.Apply(t.Context(), q)
+		if planned == nil || err == nil || planned.Error() != err.Error() || err.Error() != p.Apply[0].Message {
+			t.Fatalf("planned %q, executed %v, applied %v", p.Apply[0].Message, planned, err)
+		}
+	}
+	if u := b.data("map[z:0]"); len(u.GetLabels()) > 0 {
+		t.Fatal("the object was written")
+	}
+}
+
 type gate struct{ open bool }
 
 func (g *gate) Open(context.Context, *unstructured.Unstructured, time.Time) (bool, string, error) {

@@ -182,6 +182,42 @@ func TestManagers(t *testing.T) {
 	}
 }
 
+// What an apply would conflict on: a field that another manages and that would
+// change.
+func TestConflicts(t *testing.T) {
+	keys := []metav1.ManagedFieldsEntry{
+		entry("us", "Apply", "", `{"f:data":{"f:a":{}}}`), entry("them", "Update", "", podFields),
+		entry("kubectl", "Update", "", `{"f:spec":{"f:nodeName":{}}}`), entry("status", "Update", "status", `{"f:spec":{"f:hostNetwork":{}}}`),
+	}
+	from := []policy.Manager{{Name: "kubectl", Prefix: true}}
+	for name, c := range map[string]struct{ body, want string }{
+		"the same":                      {wanted, ""},
+		"a field of nobody":             {"spec: {priority: 1}", ""},
+		"a field of ours":               {"data: {a: x}", ""},
+		"a value":                       {strings.Replace(wanted, "image: i", "image: k", 1), `.spec.containers[name="web"].image them`},
+		"a list of values":              {strings.Replace(wanted, "[a, b]", "[a]", 1), `.spec.containers[name="web"].args them`},
+		"another item":                  {"spec: {containers: [{name: sidecar, image: k}]}", ""},
+		"a key that is defaulted":       {"spec: {containers: [{name: web, ports: [{containerPort: 80, hostPort: 1}]}]}", ""},
+		"a member of a set":             {`metadata: {name: a, finalizers: [x, y]}`, ""},
+		"a subresource's":               {"spec: {hostNetwork: true}", ""},
+		"a reclaimed manager's":         {"spec: {nodeName: other}", ""},
+		"a value in place of a mapping": {"spec: {containers: [{name: web, ports: x}]}", ""},
+		"something of another kind":     {"spec: x", ""},
+	} {
+		live := parseObject(t, stored+"\ndata: {a: b}")
+		live.Object["spec"].(map[string]any)["nodeName"] = "n"
+		live.SetFinalizers([]string{"x"})
+		live.SetManagedFields(keys)
+		var got []string
+		for _, f := range Conflicts(parseObject(t, c.body), live, "us", from) {
+			got = append(got, f.Path+" "+strings.Join(f.Managers, ","))
+		}
+		if d := cmp.Diff(c.want, strings.Join(got, "; ")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
 func FuzzOwned(f *testing.F) {
 	f.Add(podFields, wanted, stored)
 	f.Add(`{"f:a":{"k:{\"x\":[1]}":{}}}`, "a: [{x: 1}]", "a: [3]")
@@ -199,6 +235,7 @@ func FuzzOwned(f *testing.F) {
 			t.Error("the hash changes")
 		}
 		Contains(l.Object, b.Object)
+		Conflicts(&b, &l, "them", nil)
 		Bequeath(l.GetManagedFields(), "them", []policy.Manager{{Name: "u", Prefix: true}})
 		Reclaim(l.GetManagedFields(), "them", []policy.Manager{{Name: "u", Prefix: true}})
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/health"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/book"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/deed"
+	"github.com/weir-dev/weir/pkg/reconciler/internal/field"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/look"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/memory"
 	"github.com/weir-dev/weir/pkg/reconciler/internal/set"
@@ -126,6 +127,9 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 		return d, err
 	}
 	d.Outcome = plan.Apply(t.Facts)
+	if p.Dry || p.Only != nil {
+		foresee(t, &d, p.look.From(w))
+	}
 	if err = p.planned(&d); err != nil {
 		return d, err
 	}
@@ -138,6 +142,22 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 		return d, nil
 	}
 	return p.act(ctx, t, d)
+}
+
+// foresee refuses a write that the server would refuse: an apply that may not take
+// fields of other managers.
+func foresee(t *look.Target, d *done, reclaimed []policy.Manager) {
+	if !t.Applied || t.Live == nil || t.Facts.Policy.Conflict != policy.Fail || d.Verb != plan.Adopt && d.Verb != plan.Update {
+		return
+	}
+	if t.Facts.Policy.Update != policy.SsaOverride {
+		reclaimed = nil
+	}
+	if fields := field.Conflicts(t.Body, t.Live, t.Manager, reclaimed); len(fields) > 0 {
+		d.Verb, d.Writes = plan.Refuse, 0
+		d.Reasons = append(d.Reasons, plan.FieldConflict)
+		d.Err = &fault.FieldConflict{Key: d.Key, Fields: fields}
+	}
 }
 
 // planned returns an error if a plan is executed and asks for another action.
