@@ -54,8 +54,12 @@ type Target struct {
 	Applied bool // by server-side apply
 }
 
-// Ahead is an object that was read before its turn.
-type Ahead struct{ Live *unstructured.Unstructured }
+// Ahead is an object that was read before its turn, or of which it is taken for
+// granted that it is absent and that its namespace is there.
+type Ahead struct {
+	Live    *unstructured.Unstructured
+	Guessed bool
+}
 
 // At reads all that there is to know about an object of the set. The object
 // itself is not read when it is given.
@@ -75,7 +79,7 @@ func (l *Look) At(ctx context.Context, w *set.Want, it inventory.Item, ahead *Ah
 		}
 		return t, err
 	}
-	if t.Live == nil {
+	if t.Live == nil && (ahead == nil || !ahead.Guessed) {
 		if t.Facts.Place, err = l.Places.Get(ctx, w.Namespace); err != nil {
 			return t, err
 		}

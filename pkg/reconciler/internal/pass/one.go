@@ -119,8 +119,8 @@ func (p *pass) reapply(w *set.Want, it inventory.Item) bool {
 func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, first bool) (done, error) {
 	d := done{Outcome: plan.Outcome{Action: action(w, plan.Refuse)}, item: it}
 	var ahead *look.Ahead
-	if u, ok := p.ahead[w.Key]; ok && first && !it.State.Written() {
-		ahead = &look.Ahead{Live: u}
+	if first && !it.State.Written() {
+		ahead = p.foreseen(w)
 	}
 	t, err := p.look.At(ctx, w, it, ahead)
 	if err != nil {
@@ -141,7 +141,34 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 		d.item, d.again = book.Pin(t, it), true
 		return d, nil
 	}
-	return p.act(ctx, t, d)
+	if ahead == nil || !ahead.Guessed {
+		return p.act(ctx, t, d)
+	}
+	done, err := p.act(ctx, t, d)
+	if err != nil { // whatever it is, an answer needs a look
+		p.wrong.Add(1)
+		return d, &fault.Stale{Key: w.Key}
+	}
+	return done, nil
+}
+
+// patience is how many guesses may be wrong before a pass stops guessing.
+const patience = 4
+
+// foreseen returns what is known of an object without reading it in its turn,
+// nil when nothing is. What is new to the inventory is probably new to the
+// cluster, and the server lets a create pass only then: so it is tried, and the
+// object is read if that fails. Where namespaces are created on the way, or a
+// gate or a plan asks for facts, nothing is guessed.
+func (p *pass) foreseen(w *set.Want) *look.Ahead {
+	if u, ok := p.ahead[w.Key]; ok {
+		return &look.Ahead{Live: u}
+	}
+	factual := p.Dry || p.Only != nil || p.Create || w.Gate != nil || w.Untyped || p.spaces[w.Namespace]
+	if factual || !p.fresh[w.Key] || p.wrong.Load() >= patience {
+		return nil
+	}
+	return &look.Ahead{Guessed: true}
 }
 
 // foresee refuses a write that the server would refuse: an apply that may not take

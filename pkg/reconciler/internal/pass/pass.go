@@ -7,6 +7,7 @@ package pass
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,6 +89,8 @@ type pass struct {
 	now    time.Time
 	meta   map[object.Key]live.Meta
 	ahead  map[object.Key]*unstructured.Unstructured // read before their turn
+	fresh  map[object.Key]bool                       // recorded by this pass
+	wrong  atomic.Int32                              // guesses
 	memory *memory.Recall
 
 	book   *book.Book
@@ -139,7 +142,7 @@ func start(c *Config, in Input) *pass {
 	p.do = &deed.Doer{Look: p.look, Write: write.Writer{Client: in.Client}}
 	p.memory = in.Memory.Of(in.Owner)
 	p.out.Apply = make([]plan.Outcome, 0, len(in.Wants))
-	p.spaces, p.kept = map[string]bool{}, map[object.Key]bool{}
+	p.spaces, p.kept, p.fresh = map[string]bool{}, map[object.Key]bool{}, map[object.Key]bool{}
 	for _, w := range in.Wants {
 		if w.IsNamespace() {
 			p.spaces[w.Name] = true
@@ -182,6 +185,7 @@ func (p *pass) intend() {
 		p.vague = p.vague || w.Guessed
 		if !p.book.Has(w.Key) && !w.Guessed {
 			p.book.Put(book.Record(w, inventory.Item{Key: w.Key, State: inventory.Intended}))
+			p.fresh[w.Key] = true
 		}
 	}
 }
