@@ -51,8 +51,8 @@ var layers = []struct {
 		"internal/expand", "internal/namespace", "internal/compose", "internal/recipe", "internal/view",
 	}, true},
 	{"replications decide", []string{
-		"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template", "internal/replicate",
-		"internal/protect/mark", "internal/protect",
+		"internal/tenant", "internal/target", "internal/condition", "internal/template/library", "internal/template",
+		"internal/protect/mark", "internal/replicate", "internal/protect",
 	}, true},
 	{"engine", []string{"internal/build"}, false},
 	{"adapters", []string{

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/protect/mark"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
@@ -62,6 +63,7 @@ func Family() *stamp.Shared {
 		Accept:     func(_, value string) bool { return value == v1beta2.ValueReplications },
 		WasCreated: IsCreated,
 		Marks:      []string{v1beta2.LabelProtected, v1beta2.LabelProtectedBy, v1beta2.LabelResources},
+		Stray:      mark.Stray,
 	}
 }
 
@@ -73,5 +75,8 @@ func isReservedLabel(key string) bool {
 	return strings.HasPrefix(key, "protection.projectcapsule.dev/")
 }
 
-// isReservedAnnotation says so of what the object reconciler would read.
-func isReservedAnnotation(key string) bool { return strings.HasPrefix(key, Name+"/") }
+// isReservedAnnotation says so of what the object reconciler would read, and of
+// what tells who manages an object.
+func isReservedAnnotation(key string) bool {
+	return strings.HasPrefix(key, Name+"/") || strings.HasPrefix(key, mark.Prefix)
+}

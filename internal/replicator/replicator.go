@@ -28,6 +28,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/tenant"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/protect"
+	"github.com/weir-dev/weir/internal/protect/mark"
 )
 
 // Options are what [Add] works with. All but Jitter must be set.
@@ -117,7 +118,7 @@ func (o *Options) sight(accounts *account.Clients) (*sight.Sight, error) {
 	if a := o.Defaults.Global; a != (types.NamespacedName{}) && a != o.Own {
 		kube = accounts.As(a)
 		var err error
-		if direct, err = accounts.For(a); err != nil {
+		if direct, err = accounts.For(a, mark.Replication{}); err != nil {
 			return nil, err
 		}
 	}
@@ -148,13 +149,12 @@ func (o *Options) guard() *guard.Keeper {
 	}
 	return guard.New(guard.Options{
 		Client: o.Direct, Cache: o.Manager.GetCache(),
-		// Before replications vouch for what they write, these would refuse it.
-		Targets: p.Targets(), Off: true,
+		Targets: p.Targets(), Off: o.Protection == None,
 		Others: func() ([]protect.Guard, error) {
 			keeps, err := o.Tenants.Keeps(o.Direct.RESTMapper())
 			p := p
 			p.Capsule = !keeps
-			return []protect.Guard{p.Membership(), p.Generators()}, err
+			return []protect.Guard{p.Tracking(), p.Membership(), p.Generators()}, err
 		},
 		Report: o.Protected, Log: o.Log,
 	})

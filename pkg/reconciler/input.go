@@ -20,7 +20,7 @@ import (
 
 // input checks a request and loads its inventory. Nothing is written.
 func (r *Reconciler) input(ctx context.Context, q Request, objects bool) (pass.Input, error) {
-	in := pass.Input{Client: q.Client, Owner: q.Owner.ID, Store: q.Store, Memory: &r.memory, KeepStale: q.KeepStale}
+	in := pass.Input{Client: q.Client, Owner: q.Owner.ID, Store: q.Store, Memory: &r.memory, KeepStale: q.KeepStale, Signature: q.Signature}
 	if objects {
 		in.Spare = q.Spare
 	}
@@ -37,6 +37,8 @@ func (r *Reconciler) input(ctx context.Context, q Request, objects bool) (pass.I
 		return in, &fault.Invalid{What: "the request names no owner"}
 	case q.Store == nil:
 		return in, &fault.Invalid{What: "the request has no store"}
+	case r.config.Style.Shared == nil && (q.Signature.Key != "" || q.Signature.Parent != nil):
+		return in, &fault.Invalid{What: "the request has a signature, which is for shared objects"}
 	}
 	in.Released = make(map[object.Key]bool, len(q.Release))
 	for _, k := range q.Release {
@@ -72,6 +74,7 @@ func whole(v inventory.Inventory) error {
 func (r *Reconciler) wants(c client.Client, q Request, in pass.Input) ([]*set.Want, error) {
 	rules := r.rules
 	rules.Component, rules.Norm.Namespace = q.Owner.Digest, q.Namespace
+	rules.Signature = q.Signature
 	rules.Namespaced, rules.Before = scopes(c), before(in.Base)
 	rules.Managed = slices.Clone(r.managed)
 	for _, it := range in.Base.Items {

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
 // Request is what one owner wants.
@@ -21,6 +22,9 @@ type Request struct {
 	Objects []Object
 	// Namespace is that of namespaced objects that name none.
 	Namespace string
+	// Signature is what the owner writes on its objects beside the labels of the
+	// family. It needs Sharing; Delete needs it too, to take it off.
+	Signature stamp.Signature
 	// Release are objects to let go: they are neither applied nor deleted, our
 	// marks are taken off, and the inventory forgets them.
 	Release []object.Key

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/condition"
@@ -19,6 +21,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
 // Of returns what the reconciler is told of a target of the replication. The
@@ -48,6 +51,24 @@ func Of(r mark.Replication, t *replicate.Target) reconciler.Object {
 		o.Gate = gate{t.Condition, t.Seen}
 	}
 	return o
+}
+
+// Signature returns what the replication with that UID, for which the user
+// writes, puts on its targets: a record of itself, and an owner reference if it
+// can be an owner everywhere, which nothing in a namespace can.
+func Signature(r mark.Replication, user string, uid types.UID) stamp.Signature {
+	s := stamp.Signature{
+		Key: r.Key(),
+		Value: func(k object.Key) string {
+			return r.Record(user, mark.Target(k.GroupKind(), k.Namespace, k.Name))
+		},
+	}
+	if r.Namespace == "" {
+		s.Parent = &metav1.OwnerReference{
+			APIVersion: v1beta2.GroupVersion.String(), Kind: v1beta2.KindGlobalTenantResource, Name: r.Name, UID: uid,
+		}
+	}
+	return s
 }
 
 // gate is the condition of a target, and the version of it that its render

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/objects"
 	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/fail"
@@ -53,7 +54,8 @@ func (r *run) apply(ctx context.Context) error {
 	}
 	s := r.store()
 	for range maxRounds {
-		q := reconciler.Request{Owner: r.owner(), Objects: r.objects, Store: s, Client: r.client, Spare: r.spares}
+		q := r.request(s)
+		q.Objects, q.Spare = r.objects, r.spares
 		r.result, err = r.Engine.objects.Apply(ctx, q)
 		if s.Err != nil {
 			return s.Err
@@ -123,7 +125,7 @@ func (r *run) remove(ctx context.Context) error {
 	}
 	s := r.store()
 	var err error
-	r.result, err = r.Engine.objects.Delete(ctx, reconciler.Request{Owner: r.owner(), Store: s, Client: r.client})
+	r.result, err = r.Engine.objects.Delete(ctx, r.request(s))
 	if s.Err != nil {
 		return s.Err
 	}
@@ -131,7 +133,13 @@ func (r *run) remove(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) owner() reconciler.Owner { return reconciler.Owner{ID: string(r.object.GetUID())} }
+// request returns what all requests of the replication have in common.
+func (r *run) request(s inventory.Store) reconciler.Request {
+	return reconciler.Request{
+		Owner: reconciler.Owner{ID: string(r.object.GetUID())}, Store: s, Client: r.client,
+		Signature: objects.Signature(r.id(), account.UserName(r.account), r.object.GetUID()),
+	}
+}
 
 // recorded returns the inventory of the status.
 func (r *run) recorded() (inventory.Inventory, error) {

@@ -42,7 +42,7 @@ func (r *run) identify(context.Context) error {
 		return nil
 	}
 	var err error
-	if r.client, err = r.Accounts.For(r.account); err != nil {
+	if r.client, err = r.Accounts.For(r.account, r.id()); err != nil {
 		return &fail.Error{Reason: v1beta2.ReasonFailed, Err: fmt.Errorf("failed to load serviceaccount client: %w", err)}
 	}
 	return nil

@@ -288,7 +288,7 @@ func (f *Facts) reasons() []Reason {
 	}
 	add(f.Live.Reclaimable && f.update() == policy.SsaOverride, FieldsForeign)
 	add(f.reapply(), ReapplyDue)
-	add(f.Shared && !f.Live.Share.Marked && len(rs) == 0, MarkChanged)
+	add(f.Shared && (!f.Live.Share.Marked || f.Live.Share.Unclaimed) && len(rs) == 0, MarkChanged)
 	return rs
 }
 

@@ -75,6 +75,9 @@ type Share struct {
 	Created bool
 	// Marked says that the marks are as this owner wants them.
 	Marked bool
+	// Unclaimed says that our owner reference is missing. It is put on with
+	// content alone.
+	Unclaimed bool
 }
 
 // Place is the state of a namespace.

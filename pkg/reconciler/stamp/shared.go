@@ -28,6 +28,10 @@ type Shared struct {
 	// such as a mark of protection. They are kept right also while a gate is
 	// closed, and go when no owner of the family wants them.
 	Marks []string
+	// Stray returns the keys of annotations that must be gone before the family
+	// joins an object that it does not have: anybody may have put them there, and
+	// once it is joined they would mean something. Nil means that there are none.
+	Stray func(live metav1.Object) []string
 }
 
 // IsCreated reports whether the family created the object.

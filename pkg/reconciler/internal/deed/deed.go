@@ -67,8 +67,11 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 		}
 		t.Live = patched
 	}
-	if patch := d.wrong(t); len(patch) > 0 {
-		patched, err := d.Write.Metadata(ctx, t.Live, map[string]any{"labels": patch}, d.Manager)
+	for _, patch := range []map[string]any{d.stray(t), d.wrong(t)} {
+		if len(patch) == 0 {
+			continue
+		}
+		patched, err := d.Write.Metadata(ctx, t.Live, patch, d.Manager)
 		if err != nil {
 			return nil, err
 		}
@@ -93,30 +96,53 @@ func (d *Doer) entries(t *look.Target) ([]metav1.ManagedFieldsEntry, bool) {
 	return entries, inherited || reclaimed
 }
 
-// wrong returns a patch of the labels of the family that others have given
-// other values. They are ours whatever the policy says about conflicts.
-func (d *Doer) wrong(t *look.Target) map[string]any {
-	patch := map[string]any{}
-	if d.Shared == nil || t.Want.Policy.Conflict != policy.Fail {
-		return patch
+// stray returns a patch of metadata that takes off what must be gone before the
+// family joins the object.
+func (d *Doer) stray(t *look.Target) map[string]any {
+	if d.Shared == nil || d.Shared.Stray == nil {
+		return nil
 	}
+	off := share.Without(t.Live.GetAnnotations(), d.Shared.Stray(t.Live))
+	if len(off) == 0 {
+		return nil
+	}
+	return map[string]any{"annotations": off}
+}
+
+// wrong returns a patch of metadata with the labels of the family, and the
+// annotation of the owner, that others have given other values. They are ours
+// whatever the policy says about conflicts.
+func (d *Doer) wrong(t *look.Target) map[string]any {
+	if d.Shared == nil || t.Want.Policy.Conflict != policy.Fail {
+		return nil
+	}
+	patch, labels := map[string]any{}, map[string]any{}
 	have, want := t.Live.GetLabels(), t.Body.GetLabels()
 	for _, k := range d.Shared.Keys() {
 		if v, ok := want[k]; ok && have[k] != v && have[k] != "" {
-			patch[k] = v
+			labels[k] = v
+		}
+	}
+	if len(labels) > 0 {
+		patch["labels"] = labels
+	}
+	for k, v := range t.Terms.Note {
+		is := t.Live.GetAnnotations()[k]
+		if is != v && is != "" && len(field.Managers(t.Live.GetManagedFields(), ".metadata.annotations."+k, t.Manager)) > 0 {
+			patch["annotations"] = map[string]any{k: v}
 		}
 	}
 	return patch
 }
 
 // unmark takes off marks that nobody wants and that the apply did not drop,
-// because another manager had set them.
+// because another manager had set them, and the same of the signature.
 func (d *Doer) unmark(ctx context.Context, t *look.Target, stored *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	patch := share.Marks(d.Shared, stored, t.Want.Marks, share.Peers(d.Shared, stored, t.Manager))
+	patch := t.Terms.Right(stored, share.Peers(d.Shared, stored, t.Manager))
 	if len(patch) == 0 {
 		return stored, nil
 	}
-	return d.Write.Metadata(ctx, stored, map[string]any{"labels": patch}, d.Manager)
+	return d.Write.Metadata(ctx, stored, patch, d.Manager)
 }
 
 // try returns an error if the server would not take the object as a new one.
@@ -151,8 +177,7 @@ func (d *Doer) swap(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 // Restamp writes our metadata and no content.
 func (d *Doer) Restamp(ctx context.Context, t *look.Target) (*unstructured.Unstructured, error) {
 	if d.Shared != nil {
-		patch := share.Marks(d.Shared, t.Live, t.Want.Marks, t.Facts.Live.Share.Peers)
-		return d.Write.Metadata(ctx, t.Live, map[string]any{"labels": patch}, d.Manager)
+		return d.Write.Metadata(ctx, t.Live, t.Terms.Right(t.Live, t.Facts.Live.Share.Peers), d.Manager)
 	}
 	m := d.Stamp.Mark(d.Owner, t.Want.Digest)
 	return d.Write.Metadata(ctx, t.Live, map[string]any{"labels": m.Labels, "annotations": m.Annotations}, t.Manager)

@@ -49,14 +49,15 @@ func (d *Doer) Release(ctx context.Context, u *unstructured.Unstructured, manage
 	return d.patch(ctx, u, patch)
 }
 
-// strip takes the labels of the family off unless peers remain, together with
-// other changes of metadata.
+// strip takes the signature off, and the labels of the family unless peers
+// remain, together with other changes of metadata.
 func (d *Doer) strip(ctx context.Context, u *unstructured.Unstructured, manager string, patch map[string]any) error {
 	if !share.Peers(d.Shared, u, manager) {
 		if off := share.Without(u.GetLabels(), d.Shared.Keys()); len(off) > 0 {
 			patch["labels"] = off
 		}
 	}
+	share.Unsign(u, d.Signature, patch)
 	return d.patch(ctx, u, patch)
 }
 

@@ -22,13 +22,14 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
-// Style is how a reconciler marks and judges objects. Every field but Shared
-// and Direct is set.
+// Style is how a reconciler marks and judges objects. Every field but Shared,
+// Signature and Direct is set.
 type Style struct {
 	Manager   string
 	Finalizer string
 	Stamp     stamp.Stamp
 	Shared    *stamp.Shared
+	Signature stamp.Signature // that of the owner of the pass
 	Reclaim   []policy.Manager
 	Health    health.Analyzer
 	Direct    func(*unstructured.Unstructured) plan.Directive
@@ -51,7 +52,8 @@ type Target struct {
 	Live    *unstructured.Unstructured // nil if it is absent
 	Body    *unstructured.Unstructured // what to write, with marks
 	Manager string
-	Applied bool // by server-side apply
+	Applied bool         // by server-side apply
+	Terms   *share.Terms // nil unless the object is shared
 }
 
 // Ahead is an object that was read before its turn, or of which it is taken for
@@ -128,8 +130,9 @@ func (l *Look) examine(t *Target) {
 	s.Contains = field.Contains(t.Live.Object, t.Body.Object)
 	s.Reclaimable = update == policy.SsaOverride && field.Reclaimable(t.Live.GetManagedFields(), t.Manager, l.From(t.Want))
 	s.Health, s.Message = l.Health.Analyze(t.Live, t.Want.Policy.Hints)
-	if l.Shared != nil {
-		s.Share.Marked = share.Marked(l.Shared, t.Live, t.Want.Marks, s.Share.Peers)
+	if t.Terms != nil {
+		s.Share.Marked = len(t.Terms.Right(t.Live, s.Share.Peers)) == 0
+		s.Share.Unclaimed = t.Terms.Parent && !share.IsChild(t.Live, l.Signature.Parent)
 	}
 }
 
@@ -157,21 +160,35 @@ func (l *Look) Seen(u *unstructured.Unstructured, manager string) *plan.Live {
 // body returns the object to write, with its marks.
 func (l *Look) body(t *Target) *unstructured.Unstructured {
 	body := t.Want.Body()
-	var m stamp.Mark
+	m := l.Stamp.Mark(l.Owner, t.Want.Digest)
 	if l.Shared != nil {
-		created := t.Live == nil || t.Facts.Live.Share.Created ||
-			t.Facts.Item.Created && t.Facts.Item.UID == t.Live.GetUID()
-		var labels map[string]string
-		if t.Live != nil {
-			labels = t.Live.GetLabels()
-		}
-		m = l.Shared.Mark(created, t.Want.Marks, labels)
-	} else {
-		m = l.Stamp.Mark(l.Owner, t.Want.Digest)
+		m = l.terms(t)
 	}
 	object.Label(body, m.Labels, m.Annotations)
+	if t.Terms != nil && t.Terms.Parent && !share.IsChild(body, l.Signature.Parent) {
+		body.SetOwnerReferences(append(body.GetOwnerReferences(), *l.Signature.Parent))
+	}
 	if t.Want.DefinesTypes() {
 		object.AddFinalizer(body, l.Finalizer)
 	}
 	return body
+}
+
+// terms settles on which terms the object is shared, and returns the labels and
+// annotations that come of it.
+func (l *Look) terms(t *Target) stamp.Mark {
+	created, peers := true, false
+	var labels map[string]string
+	if t.Live != nil {
+		s := t.Facts.Live.Share
+		created = s.Created || t.Facts.Item.Created && t.Facts.Item.UID == t.Live.GetUID()
+		peers, labels = s.Peers, t.Live.GetLabels()
+	}
+	t.Terms = &share.Terms{
+		Shared: l.Shared, Signature: l.Signature, Marks: t.Want.Marks, Note: l.Signature.Note(t.Want.Key),
+		Parent: created && !peers && l.Signature.Claims(t.Want.Policy.Delete),
+	}
+	m := l.Shared.Mark(created, t.Want.Marks, labels)
+	m.Annotations = t.Terms.Note
+	return m
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
 // lastCommit bounds the commit that ends a pass, which outlives the context of
@@ -57,6 +58,8 @@ type Input struct {
 	Direct func(*unstructured.Unstructured) plan.Directive
 	// Released are objects that the owner lets go of.
 	Released map[object.Key]bool
+	// Signature is what the owner writes on shared objects.
+	Signature stamp.Signature
 	// KeepStale leaves what is not in the set.
 	KeepStale bool
 	// Spare says which items stay that are not in the set; nil means none.
@@ -135,6 +138,7 @@ func start(c *Config, in Input) *pass {
 	p := &pass{Config: c, Input: in, now: c.Now(), book: book.Open(in.Base)}
 	places := &live.Places{Client: in.Client, Create: c.Create}
 	style := c.Style
+	style.Signature = in.Signature
 	if in.Direct != nil {
 		style.Direct = in.Direct
 	}

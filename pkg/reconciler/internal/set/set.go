@@ -18,6 +18,7 @@ import (
 	"github.com/weir-dev/weir/pkg/reconciler/internal/order"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
+	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
 // once is the digest of objects that are written once.
@@ -50,8 +51,10 @@ type Rules struct {
 	Applied bool
 	// Norm holds the default namespace and the reserved keys.
 	Norm object.Norm
-	// Component is the digest of the owner.
+	// Component is the digest of the owner, and Signature what it writes on
+	// shared objects.
 	Component string
+	Signature stamp.Signature
 	// Managed are kinds that come about without being defined in the set.
 	Managed []policy.Type
 	// Namespaced reports the scope of a kind, and false for known when the
@@ -218,6 +221,7 @@ func (b *builder) settle(w *Want) {
 		b.errs = append(b.errs, &fault.Invalid{Key: w.Key, What: err.Error()})
 		return
 	}
+	digest += b.extras(w)
 	switch w.Policy.Reconcile {
 	case policy.Once:
 		digest = once
@@ -227,6 +231,20 @@ func (b *builder) settle(w *Want) {
 	}
 	w.Digest = digest
 	w.Stage = b.stage(w)
+}
+
+// extras returns what a digest ends with for what is written beside the
+// manifest; nothing if there is none.
+func (b *builder) extras(w *Want) string {
+	note := b.Signature.Note(w.Key)
+	parent := ""
+	if b.Signature.Claims(w.Policy.Delete) {
+		parent = string(b.Signature.Parent.UID)
+	}
+	if len(w.Marks)+len(note) == 0 && parent == "" {
+		return ""
+	}
+	return "@" + object.Hash(fmt.Sprint(w.Marks, note, parent))
 }
 
 // scope returns the scope of a kind. A definition in the set wins. A kind that

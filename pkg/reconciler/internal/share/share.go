@@ -2,6 +2,9 @@
 package share
 
 import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -20,18 +23,41 @@ func Peers(s *stamp.Shared, u *unstructured.Unstructured, manager string) bool {
 	return false
 }
 
-// Marked reports whether the marks are as one owner wants them. A mark that it
-// does not want may stand for a peer.
-func Marked(s *stamp.Shared, u *unstructured.Unstructured, want map[string]string, peers bool) bool {
-	return len(Marks(s, u, want, peers)) == 0
+// Terms are those on which one owner shares one object.
+type Terms struct {
+	*stamp.Shared
+
+	Signature stamp.Signature
+	// Marks are the labels that the owner asks for, and Note is its annotation.
+	Marks, Note map[string]string
+	// Parent says that the object carries the owner reference of the signature.
+	Parent bool
 }
 
-// Marks returns a patch of labels that makes the marks right.
-func Marks(s *stamp.Shared, u *unstructured.Unstructured, want map[string]string, peers bool) map[string]any {
+// Right returns a patch of metadata that makes marks and signature right; it is
+// empty when they are. A mark that the owner does not want may stand for a peer.
+// An owner reference is only ever taken off: it is put on by applying it, so
+// that it goes when it is applied no longer.
+func (t *Terms) Right(u *unstructured.Unstructured, peers bool) map[string]any {
 	patch := map[string]any{}
-	have := u.GetLabels()
-	for _, k := range s.Marks {
-		v, wanted := want[k]
+	if off := t.marks(u.GetLabels(), peers); len(off) > 0 {
+		patch["labels"] = off
+	}
+	for k, v := range t.Note {
+		if u.GetAnnotations()[k] != v {
+			patch["annotations"] = map[string]any{k: v}
+		}
+	}
+	if !t.Parent {
+		disown(u, t.Signature, patch)
+	}
+	return patch
+}
+
+func (t *Terms) marks(have map[string]string, peers bool) map[string]any {
+	patch := map[string]any{}
+	for _, k := range t.Shared.Marks {
+		v, wanted := t.Marks[k]
 		is, there := have[k]
 		switch {
 		case wanted && is != v:
@@ -41,6 +67,29 @@ func Marks(s *stamp.Shared, u *unstructured.Unstructured, want map[string]string
 		}
 	}
 	return patch
+}
+
+// Unsign adds to a patch of metadata what takes the signature off.
+func Unsign(u *unstructured.Unstructured, s stamp.Signature, patch map[string]any) {
+	if off := Without(u.GetAnnotations(), []string{s.Key}); len(off) > 0 {
+		patch["annotations"] = off
+	}
+	disown(u, s, patch)
+}
+
+// disown adds to a patch of metadata what takes the owner reference off.
+func disown(u *unstructured.Unstructured, s stamp.Signature, patch map[string]any) {
+	if s.Parent == nil || !IsChild(u, s.Parent) {
+		return
+	}
+	patch["ownerReferences"] = slices.DeleteFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+		return r.UID == s.Parent.UID
+	})
+}
+
+// IsChild reports whether the object has the owner reference.
+func IsChild(u *unstructured.Unstructured, parent *metav1.OwnerReference) bool {
+	return slices.ContainsFunc(u.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == parent.UID })
 }
 
 // Without returns a patch that removes those of the keys that are there.
