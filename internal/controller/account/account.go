@@ -17,8 +17,8 @@ import (
 // most is how many clients are kept; they are cheap to make again.
 const most = 1000
 
-// Clients are clients of ServiceAccounts. They share connections. It must not be copied after its first
-// use; concurrent use is safe.
+// Clients are clients of ServiceAccounts, which share connections. It must not be
+// copied after its first use; concurrent use is safe.
 type Clients struct {
 	// Config is that of the controller, who must be allowed to impersonate.
 	Config *rest.Config
