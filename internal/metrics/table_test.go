@@ -119,7 +119,7 @@ func TestAlertsAskForMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := regexp.MustCompile(`\b(gotk|weir)_[a-z_]+`).FindAllString(string(data), -1)
+	names := regexp.MustCompile(`\b(gotk|weir|capsule)_[a-z_]+`).FindAllString(string(data), -1)
 	for _, name := range names {
 		if name == "gotk_resource_info" {
 			continue // kube-state-metrics'
