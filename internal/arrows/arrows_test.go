@@ -66,7 +66,7 @@ var layers = []struct {
 		"internal/controller/guard", "internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",
 		"internal/controller/report", "internal/controller/artifactgenerator",
 		"internal/controller/account", "internal/controller/membership", "internal/controller/tenant",
-		"internal/controller/origin", "internal/controller/record", "internal/controller/wake", "internal/controller/sight", "internal/controller/concern", "internal/controller/objects", "internal/controller/wanted",
+		"internal/controller/origin", "internal/controller/record", "internal/controller/wake", "internal/controller/sight", "internal/controller/concern", "internal/controller/objects", "internal/controller/heritage", "internal/controller/wanted",
 		"internal/controller/replication",
 	}, false},
 	{"kinds of commands", []string{"internal/cli/kind"}, true},

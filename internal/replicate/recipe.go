@@ -114,13 +114,21 @@ func manifest(raw []byte) (map[string]any, error) {
 // policyOf returns the effective policy of a block: its own, or that of the
 // deprecated fields of the spec.
 func policyOf(spec *v1beta2.ReplicationSpec, b *v1beta2.Block) v1beta2.Reconciled {
-	out := v1beta2.Reconciled{Creation: v1beta2.CreationOwner, Protect: true, Deletion: v1beta2.DeletionRemove}
-	if p := b.Policy; p != nil {
-		out.Creation, out.Deletion = cmp.Or(p.Creation, out.Creation), cmp.Or(p.Deletion, out.Deletion)
-		out.Protect = p.Protect == nil || *p.Protect
-		out.Force = p.Force != nil && *p.Force
-		return out
+	p := b.Policy
+	if p == nil {
+		return Legacy(spec)
 	}
+	out := usual()
+	out.Creation, out.Deletion = cmp.Or(p.Creation, out.Creation), cmp.Or(p.Deletion, out.Deletion)
+	out.Protect = p.Protect == nil || *p.Protect
+	out.Force = p.Force != nil && *p.Force
+	return out
+}
+
+// Legacy returns the policy of blocks and items that have none: that of the
+// deprecated fields of the spec.
+func Legacy(spec *v1beta2.ReplicationSpec) v1beta2.Reconciled {
+	out := usual()
 	if s := spec.Settings; s != nil {
 		out.Force = s.Force
 		if s.Adopt {
@@ -131,4 +139,8 @@ func policyOf(spec *v1beta2.ReplicationSpec, b *v1beta2.Block) v1beta2.Reconcile
 		out.Deletion = v1beta2.DeletionOrphan
 	}
 	return out
+}
+
+func usual() v1beta2.Reconciled {
+	return v1beta2.Reconciled{Creation: v1beta2.CreationOwner, Protect: true, Deletion: v1beta2.DeletionRemove}
 }

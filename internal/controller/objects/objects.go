@@ -29,20 +29,9 @@ import (
 func Of(r mark.Replication, t *replicate.Target) reconciler.Object {
 	o := reconciler.Object{
 		Manifest: t.Manifest,
-		Policy: policy.Policy{
-			Adoption: policy.AdoptNever, Update: policy.SsaMerge, Delete: policy.DeleteAlways, Conflict: policy.Fail,
-		},
-		Manager: replicate.Manager(r.Namespace, r.Name, t.Key),
-		Payload: t.Payload(),
-	}
-	if t.Policy.Creation == v1beta2.CreationMerge {
-		o.Policy.Adoption = policy.AdoptIfUnowned
-	}
-	if t.Policy.Deletion == v1beta2.DeletionOrphan {
-		o.Policy.Delete = policy.Orphan
-	}
-	if t.Policy.Force {
-		o.Policy.Conflict = policy.Force
+		Policy:   Policy(&t.Policy),
+		Manager:  replicate.Manager(r.Namespace, r.Name, t.Key),
+		Payload:  t.Payload(),
 	}
 	if t.Policy.Protect {
 		o.Marks = map[string]string{v1beta2.LabelProtected: v1beta2.ValueProtected}
@@ -69,6 +58,23 @@ func Signature(r mark.Replication, user string, uid types.UID) stamp.Signature {
 		}
 	}
 	return s
+}
+
+// Policy returns a policy of replications in the words of the reconciler.
+func Policy(p *v1beta2.Reconciled) policy.Policy {
+	out := policy.Policy{
+		Adoption: policy.AdoptNever, Update: policy.SsaMerge, Delete: policy.DeleteAlways, Conflict: policy.Fail,
+	}
+	if p.Creation == v1beta2.CreationMerge {
+		out.Adoption = policy.AdoptIfUnowned
+	}
+	if p.Deletion == v1beta2.DeletionOrphan {
+		out.Delete = policy.Orphan
+	}
+	if p.Force {
+		out.Conflict = policy.Force
+	}
+	return out
 }
 
 // gate is the condition of a target, and the version of it that its render
