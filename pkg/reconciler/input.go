@@ -20,7 +20,10 @@ import (
 
 // input checks a request and loads its inventory. Nothing is written.
 func (r *Reconciler) input(ctx context.Context, q Request, objects bool) (pass.Input, error) {
-	in := pass.Input{Client: q.Client, Owner: q.Owner.ID, Store: q.Store, Memory: &r.memory, KeepStale: q.KeepStale, Signature: q.Signature}
+	in := pass.Input{
+		Client: q.Client, Owner: q.Owner.ID, Former: q.Owner.Former, Signature: q.Signature,
+		Store: q.Store, Memory: &r.memory, KeepStale: q.KeepStale,
+	}
 	if objects {
 		in.Spare = q.Spare
 	}

@@ -51,6 +51,10 @@ type Owner struct {
 	// Digest changes when objects with the policy
 	// [ReconcilePolicyOnObjectOrComponentChange] are to be written again.
 	Digest string
+	// Former are field managers that the owner had before, such as those of a
+	// program that it comes from. What they wrote on shared objects is the
+	// owner's: it passes to the present manager with the next write.
+	Former []policy.Manager
 }
 
 // Object is one object that an owner wants.

@@ -46,7 +46,7 @@ func writes(f *Facts, v Verb) int {
 		return 0
 	case v == Recreate, v == Purge && f.DefinesTypes(), v == Delete && f.DefinesTypes():
 		return 2
-	case (v == Adopt || v == Update) && f.Policy.Update == policy.SsaOverride:
+	case (v == Adopt || v == Update) && (f.Policy.Update == policy.SsaOverride || f.Live.Share.Former):
 		return 2
 	}
 	return 1
@@ -153,6 +153,26 @@ func (f *Facts) ours() bool {
 		return f.Live.Share.Ours || f.Item.State.Written() && f.Item.UID == f.Live.UID
 	}
 	return f.Live.Owner.Ours || f.Live.Owner.Lost && f.Item.State.Written() && f.Item.UID == f.Live.UID
+}
+
+// Identified returns the item with the incarnation that it means. One that comes
+// from another program may name none, and then means the one that a manager of
+// ours is on.
+func (f *Facts) Identified() inventory.Item {
+	it := f.Item
+	if it.State.Written() && it.UID == "" && f.Live != nil && f.Live.Share.Ours {
+		it.UID = f.Live.UID
+	}
+	return it
+}
+
+// Created reports whether the family created the live object. It did so too if
+// our former manager is on an object that was never recorded, under a policy by
+// which it could not have adopted it.
+func (f *Facts) Created() bool {
+	s := &f.Live.Share
+	return s.Created || f.Item.Created && f.Item.UID == f.Live.UID ||
+		s.Former && !f.Item.State.Written() && f.Policy.Adoption == policy.AdoptNever
 }
 
 // owned adopts, or refuses to touch, what is not ours.
@@ -286,7 +306,7 @@ func (f *Facts) reasons() []Reason {
 	if written && f.Item.Digest == f.Digest {
 		rs = append(rs, f.drift()...)
 	}
-	add(f.Live.Reclaimable && f.update() == policy.SsaOverride, FieldsForeign)
+	add(f.Live.Reclaimable && f.update() == policy.SsaOverride || f.Live.Share.Former, FieldsForeign)
 	add(f.reapply(), ReapplyDue)
 	add(f.Shared && (!f.Live.Share.Marked || f.Live.Share.Unclaimed) && len(rs) == 0, MarkChanged)
 	return rs

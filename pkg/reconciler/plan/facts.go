@@ -67,8 +67,10 @@ type Live struct {
 
 // Share is how shared owners stand on an object.
 type Share struct {
-	// Ours says that our manager has applied fields.
+	// Ours says that our manager has applied fields, or a former one.
 	Ours bool
+	// Former says that a manager that we had before has fields.
+	Former bool
 	// Peers says that other owners of the family have.
 	Peers bool
 	// Created says that the family created the object.

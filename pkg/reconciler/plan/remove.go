@@ -69,7 +69,7 @@ func kept(f *Facts) *Outcome {
 		return answer(Release, f.why(), KeptContent)
 	case f.Released, f.Policy.Delete.Keeps(f.Whole):
 		return answer(Release, f.why(), KeptByPolicy)
-	case f.Shared && (!f.Item.Created && !f.Live.Share.Created):
+	case f.Shared && !f.Created():
 		return answer(Leave, f.why())
 	case f.Shared && f.Live.Share.Peers:
 		return answer(Leave, f.why(), Shared)

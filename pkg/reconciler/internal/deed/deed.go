@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
@@ -60,14 +59,8 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 	if !t.Applied {
 		return d.Write.Replace(ctx, t.Body, t.Live, t.Manager)
 	}
-	if entries, ok := d.entries(t); ok {
-		patched, err := d.Write.Metadata(ctx, t.Live, map[string]any{"managedFields": entries}, t.Manager)
-		if err != nil {
-			return nil, err
-		}
-		t.Live = patched
-	}
-	for _, patch := range []map[string]any{d.stray(t), d.wrong(t)} {
+	for _, before := range []func(*look.Target) map[string]any{d.stray, d.entries, d.wrong} {
+		patch := before(t)
 		if len(patch) == 0 {
 			continue
 		}
@@ -80,12 +73,18 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 	return d.Write.Apply(ctx, t.Body, t.Live, t.Manager, t.Want.Policy.Conflict != policy.Fail)
 }
 
-// entries returns the managed fields as they should be before an apply, and
-// false when they are so.
-func (d *Doer) entries(t *look.Target) ([]metav1.ManagedFieldsEntry, bool) {
+// entries returns a patch of metadata with the managed fields as they should be
+// before an apply, empty when they are so.
+func (d *Doer) entries(t *look.Target) map[string]any {
 	from := d.From(t.Want)
 	if t.Facts.Policy.Update != policy.SsaOverride {
 		from = nil
+	}
+	if s := t.Facts.Live.Share; s.Former {
+		from = append(slices.Clip(from), d.Former...)
+		if !s.Peers { // what was written for the whole family
+			from = append(from, policy.Manager{Name: d.Manager})
+		}
 	}
 	entries := t.Live.GetManagedFields()
 	inherited := false
@@ -93,7 +92,28 @@ func (d *Doer) entries(t *look.Target) ([]metav1.ManagedFieldsEntry, bool) {
 		entries, inherited = field.Bequeath(entries, t.Want.Heir, from)
 	}
 	entries, reclaimed := field.Reclaim(entries, t.Manager, from)
-	return entries, inherited || reclaimed
+	if !inherited && !reclaimed {
+		return nil
+	}
+	patch := map[string]any{"managedFields": entries}
+	if labels := d.birthmark(t); len(labels) > 0 {
+		patch["labels"] = labels
+	}
+	return patch
+}
+
+// birthmark returns the labels of an object that the family created, if they are
+// missing and nothing but a former manager tells of it: its fields are not moved
+// without them.
+func (d *Doer) birthmark(t *look.Target) map[string]any {
+	if s := t.Facts.Live.Share; !s.Former || s.Created || !t.Facts.Created() {
+		return nil
+	}
+	labels := map[string]any{}
+	for k := range d.Shared.Created {
+		labels[k] = t.Body.GetLabels()[k]
+	}
+	return labels
 }
 
 // stray returns a patch of metadata that takes off what must be gone before the
@@ -138,7 +158,7 @@ func (d *Doer) wrong(t *look.Target) map[string]any {
 // unmark takes off marks that nobody wants and that the apply did not drop,
 // because another manager had set them, and the same of the signature.
 func (d *Doer) unmark(ctx context.Context, t *look.Target, stored *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	patch := t.Terms.Right(stored, share.Peers(d.Shared, stored, t.Manager))
+	patch := t.Terms.Right(stored, d.Peers(stored, t.Manager))
 	if len(patch) == 0 {
 		return stored, nil
 	}

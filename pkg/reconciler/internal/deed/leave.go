@@ -15,6 +15,13 @@ func keyOf(u *unstructured.Unstructured) object.Key { return object.KeyOf(u) }
 // Leave drops our fields from a shared object, and the labels of the family
 // with the last owner.
 func (d *Doer) Leave(ctx context.Context, u *unstructured.Unstructured, manager string) error {
+	if entries, ok := field.Reclaim(u.GetManagedFields(), manager, d.Former); ok {
+		stored, err := d.Write.Metadata(ctx, u, map[string]any{"managedFields": entries}, manager)
+		if err != nil {
+			return err
+		}
+		u = stored
+	}
 	if field.Applies(u, manager) {
 		nothing := keyOf(u).Stub(u.GroupVersionKind().Version)
 		stored, err := d.Write.Apply(ctx, nothing, u, manager, true)
@@ -31,7 +38,8 @@ func (d *Doer) Release(ctx context.Context, u *unstructured.Unstructured, manage
 	patch := map[string]any{}
 	if d.Shared != nil {
 		// Under its name our entry would count as an owner to the others.
-		if entries, ok := field.Rename(u.GetManagedFields(), manager, d.Manager+"-released"); ok {
+		entries, _ := field.Reclaim(u.GetManagedFields(), manager, d.Former)
+		if entries, ok := field.Rename(entries, manager, d.Manager+"-released"); ok {
 			patch["managedFields"] = entries
 		}
 		return d.strip(ctx, u, manager, patch)
@@ -52,7 +60,7 @@ func (d *Doer) Release(ctx context.Context, u *unstructured.Unstructured, manage
 // strip takes the signature off, and the labels of the family unless peers
 // remain, together with other changes of metadata.
 func (d *Doer) strip(ctx context.Context, u *unstructured.Unstructured, manager string, patch map[string]any) error {
-	if !share.Peers(d.Shared, u, manager) {
+	if !d.Peers(u, manager) {
 		if off := share.Without(u.GetLabels(), d.Shared.Keys()); len(off) > 0 {
 			patch["labels"] = off
 		}

@@ -29,7 +29,8 @@ type Style struct {
 	Finalizer string
 	Stamp     stamp.Stamp
 	Shared    *stamp.Shared
-	Signature stamp.Signature // that of the owner of the pass
+	Signature stamp.Signature  // that of the owner of the pass
+	Former    []policy.Manager // as above
 	Reclaim   []policy.Manager
 	Health    health.Analyzer
 	Direct    func(*unstructured.Unstructured) plan.Directive
@@ -115,6 +116,7 @@ func (l *Look) From(w *set.Want) []policy.Manager {
 func (l *Look) examine(t *Target) {
 	if t.Live != nil {
 		t.Facts.Live = l.Seen(t.Live, t.Manager)
+		t.Facts.Item = t.Facts.Identified()
 		if u := t.Facts.Live.Directive.Update; u != "" {
 			t.Facts.Policy.Update = u
 		}
@@ -145,8 +147,10 @@ func (l *Look) Seen(u *unstructured.Unstructured, manager string) *plan.Live {
 		s.Finalizer = s.Finalizer || f == l.Finalizer
 	}
 	if l.Shared != nil {
+		former := field.Reclaimable(u.GetManagedFields(), manager, l.Former)
 		s.Share = plan.Share{
-			Ours: field.Applies(u, manager), Created: l.Shared.IsCreated(u), Peers: share.Peers(l.Shared, u, manager),
+			Ours: former || field.Applies(u, manager), Former: former,
+			Created: l.Shared.IsCreated(u), Peers: l.Peers(u, manager),
 		}
 	} else {
 		s.Owner = l.Stamp.Read(u, l.Owner)
@@ -155,6 +159,12 @@ func (l *Look) Seen(u *unstructured.Unstructured, manager string) *plan.Live {
 		s.Directive = l.Direct(u)
 	}
 	return s
+}
+
+// Peers reports whether other owners of the family are on a shared object than
+// the one with that manager.
+func (l *Look) Peers(u *unstructured.Unstructured, manager string) bool {
+	return share.Peers(l.Shared, u, append([]policy.Manager{{Name: manager}}, l.Former...))
 }
 
 // body returns the object to write, with its marks.
@@ -180,9 +190,7 @@ func (l *Look) terms(t *Target) stamp.Mark {
 	created, peers := true, false
 	var labels map[string]string
 	if t.Live != nil {
-		s := t.Facts.Live.Share
-		created = s.Created || t.Facts.Item.Created && t.Facts.Item.UID == t.Live.GetUID()
-		peers, labels = s.Peers, t.Live.GetLabels()
+		created, peers, labels = t.Facts.Created(), t.Facts.Live.Share.Peers, t.Live.GetLabels()
 	}
 	t.Terms = &share.Terms{
 		Shared: l.Shared, Signature: l.Signature, Marks: t.Want.Marks, Note: l.Signature.Note(t.Want.Key),

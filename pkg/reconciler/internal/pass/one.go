@@ -126,7 +126,8 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 	if err != nil {
 		return d, err
 	}
-	d.Outcome = plan.Apply(t.Facts)
+	it = t.Facts.Item
+	d.item, d.Outcome = it, plan.Apply(t.Facts)
 	if p.Dry || p.Only != nil {
 		foresee(t, &d, p.look.From(w))
 	}

@@ -50,6 +50,8 @@ type Config struct {
 type Input struct {
 	Client client.Client
 	Owner  string
+	// Former are field managers that the owner had before.
+	Former []policy.Manager
 	Wants  []*set.Want // in order of apply
 	Base   inventory.Inventory
 	Store  inventory.Store
@@ -138,7 +140,7 @@ func start(c *Config, in Input) *pass {
 	p := &pass{Config: c, Input: in, now: c.Now(), book: book.Open(in.Base)}
 	places := &live.Places{Client: in.Client, Create: c.Create}
 	style := c.Style
-	style.Signature = in.Signature
+	style.Signature, style.Former = in.Signature, in.Former
 	if in.Direct != nil {
 		style.Direct = in.Direct
 	}

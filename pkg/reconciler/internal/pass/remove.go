@@ -181,6 +181,7 @@ func (p *pass) part(ctx context.Context, l *leave.Item) (done, error) {
 		return d, err
 	case u != nil:
 		f.Live = p.look.Seen(u, p.look.ManagerOf(l.Manager))
+		f.Item = f.Identified()
 		if f.Content, err = p.content(ctx, l); err != nil {
 			return d, err
 		}

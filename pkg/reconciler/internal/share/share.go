@@ -9,14 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"github.com/weir-dev/weir/pkg/reconciler/policy"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
 
-// Peers reports whether owners of the family other than the manager are on the
-// object.
-func Peers(s *stamp.Shared, u *unstructured.Unstructured, manager string) bool {
+// Peers reports whether owners of the family are on the object other than the
+// one who has the given managers.
+func Peers(s *stamp.Shared, u *unstructured.Unstructured, own []policy.Manager) bool {
 	for _, e := range u.GetManagedFields() {
-		if e.Manager != manager && e.Subresource == "" && s.Peer(e.Manager) {
+		ours := slices.ContainsFunc(own, func(m policy.Manager) bool { return m.Matches(e.Manager, string(e.Operation)) })
+		if !ours && e.Subresource == "" && s.Peer(e.Manager) {
 			return true
 		}
 	}
