@@ -7,6 +7,7 @@ package heritage
 
 import (
 	"hash/fnv"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,11 +38,15 @@ func Managers(r mark.Replication) []policy.Manager {
 	return []policy.Manager{{Name: strconv.FormatUint(h.Sum64(), 36) + "/", Prefix: true}}
 }
 
-// Inventory returns the inventory of a replication whose status has items and
-// that has none of its own. Targets were recorded without their UID, so an item
-// names none; which incarnation is meant is told by the managers. Items that had
-// no policy of their own go by the deprecated fields of the spec.
+// Inventory returns the inventory of a replication whose status has items, and no
+// inventory. It is empty if none of them was ever applied. Targets were recorded
+// without their UID, so an item names none; which incarnation is meant is told by
+// the managers. Items that had no policy of their own go by the deprecated fields
+// of the spec.
 func Inventory(r mark.Replication, spec *v1beta2.ReplicationSpec, recorded []v1beta2.ProcessedItem) inventory.Inventory {
+	if !slices.ContainsFunc(recorded, applied) {
+		return inventory.Inventory{}
+	}
 	legacy := replicate.Legacy(spec)
 	all := map[object.Key]inventory.Item{}
 	for i := range recorded {
@@ -76,7 +81,7 @@ func item(r mark.Replication, p *v1beta2.ProcessedItem, legacy *v1beta2.Reconcil
 		Key: k, Version: p.Version, State: inventory.Intended, Created: p.Status.Created, Policy: objects.Policy(by),
 		Manager: replicate.Manager(r.Namespace, r.Name, k), Payload: t.Payload(),
 	}
-	if p.Status.LastApply != nil || p.Status.Created {
+	if applied(*p) {
 		it.State = inventory.Applied
 	}
 	if p.Status.LastApply != nil {
@@ -84,6 +89,8 @@ func item(r mark.Replication, p *v1beta2.ProcessedItem, legacy *v1beta2.Reconcil
 	}
 	return it
 }
+
+func applied(p v1beta2.ProcessedItem) bool { return p.Status.LastApply != nil || p.Status.Created }
 
 // merge returns the item of an object that was recorded twice, once for each
 // place in the spec that it came from. In doubt it stays.

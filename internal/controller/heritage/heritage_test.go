@@ -56,7 +56,12 @@ func TestInventory(t *testing.T) {
 		},
 		"never applied": {
 			recorded: []v1beta2.ProcessedItem{configMap("a", v1beta2.ItemStatus{Policy: drop})},
-			want:     "ConfigMap solar-a/a v1 Intended created=false never Never Delete Fail solar",
+			want:     "",
+		},
+		"never applied, but others were": {
+			recorded: []v1beta2.ProcessedItem{configMap("a", v1beta2.ItemStatus{Policy: drop}), configMap("b", v1beta2.ItemStatus{LastApply: &at})},
+			want: "ConfigMap solar-a/a v1 Intended created=false never Never Delete Fail solar\n" +
+				"ConfigMap solar-a/b v1 Applied created=false 10:02:13 Never Delete Fail solar",
 		},
 		"without a policy": {
 			recorded: []v1beta2.ProcessedItem{configMap("a", v1beta2.ItemStatus{Created: true, LastApply: &at})},

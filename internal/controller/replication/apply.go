@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
+	"github.com/weir-dev/weir/internal/controller/heritage"
 	"github.com/weir-dev/weir/internal/controller/objects"
 	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/fail"
@@ -136,7 +137,7 @@ func (r *run) remove(ctx context.Context) error {
 // request returns what all requests of the replication have in common.
 func (r *run) request(s inventory.Store) reconciler.Request {
 	return reconciler.Request{
-		Owner: reconciler.Owner{ID: string(r.object.GetUID())}, Store: s, Client: r.client,
+		Owner: reconciler.Owner{ID: string(r.object.GetUID()), Former: heritage.Managers(r.id())}, Store: s, Client: r.client,
 		Signature: objects.Signature(r.id(), account.UserName(r.account), r.object.GetUID()),
 	}
 }

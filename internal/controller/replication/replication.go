@@ -183,18 +183,20 @@ func kindOf[T loop.Object](e *Engine, empty func() T, of func(T) subject) loop.K
 func (e *Engine) steps(s subject, p *loop.Pass) []step.Step {
 	r := &run{Engine: e, subject: s, pass: p}
 	return []step.Step{
-		step.Of("depend", r.depend), // wait for others
-		step.Of("gather", r.gather), // who acts, and in which tenants
-		step.Of("render", r.render), // blocks into targets, for each destination
-		step.Of("gate", r.gate),     // targets into objects with their conditions
-		step.Of("apply", r.apply),   // apply them, then remove what left
-		step.Of("report", r.report), // what happened, into status
+		step.Of("inherit", r.inherit), // what Capsule recorded, if it did
+		step.Of("depend", r.depend),   // wait for others
+		step.Of("gather", r.gather),   // who acts, and in which tenants
+		step.Of("render", r.render),   // blocks into targets, for each destination
+		step.Of("gate", r.gate),       // targets into objects with their conditions
+		step.Of("apply", r.apply),     // apply them, then remove what left
+		step.Of("report", r.report),   // what happened, into status
 	}
 }
 
 func (e *Engine) finalize(s subject, p *loop.Pass) []step.Step {
 	r := &run{Engine: e, subject: s, pass: p}
 	return []step.Step{
+		step.Of("inherit", r.inherit),
 		step.Of("identify", r.identify),
 		step.Of("remove", r.remove),
 		step.Of("report", r.report),
