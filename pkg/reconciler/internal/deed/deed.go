@@ -76,16 +76,7 @@ func (d *Doer) send(ctx context.Context, t *look.Target) (*unstructured.Unstruct
 // entries returns a patch of metadata with the managed fields as they should be
 // before an apply, empty when they are so.
 func (d *Doer) entries(t *look.Target) map[string]any {
-	from := d.From(t.Want)
-	if t.Facts.Policy.Update != policy.SsaOverride {
-		from = nil
-	}
-	if s := t.Facts.Live.Share; s.Former {
-		from = append(slices.Clip(from), d.Former...)
-		if !s.Peers { // what was written for the whole family
-			from = append(from, policy.Manager{Name: d.Manager})
-		}
-	}
+	from := d.Takes(t)
 	entries := t.Live.GetManagedFields()
 	inherited := false
 	if t.Want.Heir != "" && d.Shared == nil && t.Facts.Live.Owner.Name == "" {

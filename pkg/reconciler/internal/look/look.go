@@ -5,6 +5,7 @@ package look
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,8 +105,25 @@ func (l *Look) ManagerOf(own string) string {
 	return l.Manager
 }
 
-// From returns the managers whose fields are reclaimed of an object.
-func (l *Look) From(w *set.Want) []policy.Manager {
+// Takes returns the managers whose fields become ours with the next write of an
+// object that is there.
+func (l *Look) Takes(t *Target) []policy.Manager {
+	var from []policy.Manager
+	if t.Facts.Policy.Update == policy.SsaOverride {
+		from = l.from(t.Want)
+	}
+	s := &t.Facts.Live.Share
+	if s.Former {
+		from = append(slices.Clip(from), l.Former...)
+	}
+	if s.Former && !s.Peers { // what was written for the whole family
+		from = append(from, policy.Manager{Name: l.Manager})
+	}
+	return from
+}
+
+// from returns the managers whose fields are reclaimed of an object.
+func (l *Look) from(w *set.Want) []policy.Manager {
 	if w.Reclaim != nil {
 		return w.Reclaim
 	}
@@ -130,7 +148,7 @@ func (l *Look) examine(t *Target) {
 	s := t.Facts.Live
 	s.Owned = field.Owned(t.Body, t.Live, t.Manager, t.Applied)
 	s.Contains = field.Contains(t.Live.Object, t.Body.Object)
-	s.Reclaimable = update == policy.SsaOverride && field.Reclaimable(t.Live.GetManagedFields(), t.Manager, l.From(t.Want))
+	s.Reclaimable = update == policy.SsaOverride && field.Reclaimable(t.Live.GetManagedFields(), t.Manager, l.from(t.Want))
 	s.Health, s.Message = l.Health.Analyze(t.Live, t.Want.Policy.Hints)
 	if t.Terms != nil {
 		s.Share.Marked = len(t.Terms.Right(t.Live, s.Share.Peers)) == 0

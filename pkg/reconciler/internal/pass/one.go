@@ -129,7 +129,7 @@ func (p *pass) attempt(ctx context.Context, w *set.Want, it inventory.Item, firs
 	it = t.Facts.Item
 	d.item, d.Outcome = it, plan.Apply(t.Facts)
 	if p.Dry || p.Only != nil {
-		foresee(t, &d, p.look.From(w))
+		p.foresee(t, &d)
 	}
 	if err = p.planned(&d); err != nil {
 		return d, err
@@ -174,14 +174,11 @@ func (p *pass) foreseen(w *set.Want) *look.Ahead {
 
 // foresee refuses a write that the server would refuse: an apply that may not take
 // fields of other managers.
-func foresee(t *look.Target, d *done, reclaimed []policy.Manager) {
+func (p *pass) foresee(t *look.Target, d *done) {
 	if !t.Applied || t.Live == nil || t.Facts.Policy.Conflict != policy.Fail || d.Verb != plan.Adopt && d.Verb != plan.Update {
 		return
 	}
-	if t.Facts.Policy.Update != policy.SsaOverride {
-		reclaimed = nil
-	}
-	if fields := field.Conflicts(t.Body, t.Live, t.Manager, reclaimed); len(fields) > 0 {
+	if fields := field.Conflicts(t.Body, t.Live, t.Manager, p.look.Takes(t)); len(fields) > 0 {
 		d.Verb, d.Writes = plan.Refuse, 0
 		d.Reasons = append(d.Reasons, plan.FieldConflict)
 		d.Err = &fault.FieldConflict{Key: d.Key, Fields: fields}
