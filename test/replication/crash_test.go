@@ -100,8 +100,8 @@ func TestR71Steady(t *testing.T) {
 	w.put(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: adopted, namespace: %s}, data: {mine: "1"}}`, w.namespace))
 	w.want(story[0].resources)
 	w.pass()
-	if n := w.writes.Load(); n > 6 {
-		t.Errorf("three targets take %d writes, want the finalizer, two of status and one for each", n)
+	if n := w.writes.Load(); n > 7 {
+		t.Errorf("three targets take %d writes, want the finalizer, two of status, one for each, and one to find out that one is there", n)
 	}
 	for range 3 {
 		w.begin(-1, false)
