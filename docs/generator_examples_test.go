@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -121,7 +122,7 @@ func consumes(t *testing.T, b built, c unstructured.Unstructured) {
 	}
 }
 
-// TestExamplesAreAdmitted: an API server takes the generators of the page.
+// TestExamplesAreAdmitted: an API server takes what the pages show.
 func TestExamplesAreAdmitted(t *testing.T) {
 	ctx := t.Context()
 	cluster := shared.Cluster(t)
@@ -129,17 +130,28 @@ func TestExamplesAreAdmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crd := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(read(t, definition)), &crd.Object); err != nil {
+	files, err := filepath.Glob("../config/crd/*.fluxcd.io_*.yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := clnt.Create(ctx, crd); err != nil {
+	more, err := filepath.Glob("../config/crd/capsule.*.yaml")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for _, file := range append(files, more...) {
+		crd := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(read(t, file)), &crd.Object); err != nil {
+			t.Fatal(err)
+		}
+		if err := clnt.Create(ctx, crd); err != nil {
+			t.Fatal(err)
+		}
 	}
 	dry := client.NewDryRunClient(client.WithFieldValidation(clnt, metav1.FieldValidationStrict))
-	for _, e := range examples(t) {
-		o := e.generator.DeepCopy()
-		o.SetNamespace("default")
+	for _, o := range shown(t) {
+		if o.GetNamespace() != "" {
+			o.SetNamespace("default")
+		}
 		var last error
 		// A definition is served some time after it was made.
 		_ = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
@@ -152,13 +164,46 @@ func TestExamplesAreAdmitted(t *testing.T) {
 	}
 }
 
-// TestCommands: the command lines of the page are right.
+// shown are the objects that pages show whole, but for those whose kinds are
+// Flux's.
+func shown(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	var out []*unstructured.Unstructured
+	for _, e := range examples(t) {
+		out = append(out, e.generator.DeepCopy())
+	}
+	for _, page := range []string{replications, fromCapsule, fromReflector, "../README.md"} {
+		for _, block := range blocks(t, page, "yaml") {
+			for doc := range strings.SplitSeq(block, "\n---\n") {
+				var o unstructured.Unstructured
+				if err := yaml.UnmarshalStrict([]byte(doc), &o.Object); err != nil {
+					t.Fatalf("%v in\n%s", err, doc)
+				}
+				if o.GetKind() != "" {
+					out = append(out, &o)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// TestCommands: the command lines of the pages are right.
 func TestCommands(t *testing.T) {
 	n := 0
-	for _, block := range blocks(t, generators, "sh") {
+	var all []string
+	for _, page := range []string{generators, replications} {
+		all = append(all, blocks(t, page, "sh")...)
+	}
+	for _, page := range []string{replications, fromCapsule, fromReflector} {
+		for _, block := range blocks(t, page, "console") {
+			all = append(all, strings.ReplaceAll("\n"+block, "\n$ ", "\n"))
+		}
+	}
+	for _, block := range all {
 		for line := range strings.Lines(block) {
 			args := strings.Fields(line)
-			if args[0] != "weir" {
+			if len(args) == 0 || args[0] != "weir" {
 				continue
 			}
 			n++
@@ -177,19 +222,36 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestLinks: what the page refers to is on it, or beside it.
+// TestLinks: what a page refers to is on it, or on another one.
 func TestLinks(t *testing.T) {
-	text := read(t, generators)
-	headings := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^#+ (.+)$").FindAllStringSubmatch(text, -1) {
-		slug := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
-		headings["#"+strings.ReplaceAll(slug, " ", "-")] = true
+	files, err := filepath.Glob("*.md")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found no pages, error %v", err)
 	}
-	for _, m := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(text, -1) {
-		if strings.HasPrefix(m[1], "#") && !headings[m[1]] {
-			t.Errorf("there is no heading for %s", m[1])
-		} else if _, err := os.Stat(m[1]); err != nil && !strings.HasPrefix(m[1], "#") {
-			t.Error(err)
+	for _, page := range append(files, "../README.md", "../ARCHITECTURE.md", "../CHANGELOG.md") {
+		for _, m := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(read(t, page), -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(file, ":") {
+				continue // elsewhere in the world
+			}
+			file = cmp.Or(file, filepath.Base(page))
+			file = filepath.Join(filepath.Dir(page), file)
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if anchor != "" && !headings(t, file)[anchor] {
+				t.Errorf("%s: there is no heading for %s", page, m[1])
+			}
 		}
 	}
+}
+
+// headings are the anchors of the headings of a page.
+func headings(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^#+ (.+)$").FindAllStringSubmatch(read(t, page), -1) {
+		slug := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		out[strings.ReplaceAll(slug, " ", "-")] = true
+	}
+	return out
 }

@@ -22,14 +22,14 @@ const (
 
 // generatorTables are the tables of the page.
 var generatorTables = map[string]func(*testing.T) table{
-	"spec":       fieldsOf("spec", 1),
-	"sources":    fieldsOf("spec.sources[]", 1),
-	"artifacts":  fieldsOf("spec.artifacts[]", 1),
-	"copy":       fieldsOf("spec.artifacts[].copy[]", 1),
-	"metadata":   fieldsOf("spec.commonMetadata", 1),
-	"namespaces": fieldsOf("spec.managedNamespaces", 9),
-	"status":     fieldsOf("status", 1),
-	"inventory":  fieldsOf("status.inventory[]", 1),
+	"spec":       fieldsOf(definition, "spec", 1),
+	"sources":    fieldsOf(definition, "spec.sources[]", 1),
+	"artifacts":  fieldsOf(definition, "spec.artifacts[]", 1),
+	"copy":       fieldsOf(definition, "spec.artifacts[].copy[]", 1),
+	"metadata":   fieldsOf(definition, "spec.commonMetadata", 1),
+	"namespaces": fieldsOf(definition, "spec.managedNamespaces", 9),
+	"status":     fieldsOf(definition, "status", 1),
+	"inventory":  fieldsOf(definition, "status.inventory[]", 1),
 	"flags":      flagTable,
 	"operations": operationTable,
 	"strategies": strategyTable,
@@ -37,27 +37,31 @@ var generatorTables = map[string]func(*testing.T) table{
 	"mistakes":   mistakeTable,
 }
 
-// TestFields: every field of the definition is in a table of the page.
+// TestFields: every field of a definition is in a table of its page.
 func TestFields(t *testing.T) {
-	text := read(t, generators)
-	documented := map[string]bool{}
-	for _, table := range generatorTables {
-		for _, row := range table(t)[1:] {
-			documented[strings.Trim(row[0], "`")] = strings.Contains(text, "| "+row[0]+" |")
+	for definition, page := range map[string]string{definition: generators, global: replications, "../config/crd/capsule.clastix.io_tenantresources.yaml": replications} {
+		text := read(t, page)
+		documented := map[string]bool{}
+		for _, table := range pages[page] {
+			for _, row := range table(t)[1:] {
+				documented[strings.Trim(row[0], "`")] = strings.Contains(text, "| "+row[0]+" |")
+			}
 		}
-	}
-	for _, field := range properties(schema(t), "", 99) {
-		switch name := field.path; {
-		case strings.HasPrefix(name, "status.conditions[]."), !strings.Contains(name, "."):
-			// Kubernetes' own.
-		case !documented[name]:
-			t.Errorf("%s is in no table of the page", name)
+		for _, field := range properties(schema(t, definition), "", 99) {
+			switch name := field.path; {
+			case strings.HasPrefix(name, "status.conditions[]."), !strings.Contains(name, "."):
+				// Kubernetes' own.
+			case strings.HasPrefix(name, "spec.resources[].namespacedItems[]."):
+				// The page has them once, as those of context.
+			case !documented[name]:
+				t.Errorf("%s of %s is in no table of %s", name, definition, page)
+			}
 		}
 	}
 }
 
-// schema is that of an ArtifactGenerator.
-func schema(t *testing.T) apiextensionsv1.JSONSchemaProps {
+// schema is that of the objects of a definition.
+func schema(t *testing.T, definition string) apiextensionsv1.JSONSchemaProps {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict([]byte(read(t, definition)), &crd); err != nil {
@@ -89,8 +93,8 @@ func properties(s apiextensionsv1.JSONSchemaProps, path string, depth int) []pro
 	for _, name := range names {
 		p := property{strings.TrimPrefix(path+"."+name, "."), slices.Contains(s.Required, name), s.Properties[name]}
 		out = append(out, p)
-		if depth == 1 {
-			continue
+		if depth == 1 || strings.HasSuffix(name, "elector") {
+			continue // what a selector is, Kubernetes says
 		}
 		out = append(out, properties(p.schema, p.path, depth-1)...)
 		if p.schema.Items != nil {
@@ -100,10 +104,11 @@ func properties(s apiextensionsv1.JSONSchemaProps, path string, depth int) []pro
 	return out
 }
 
-// fieldsOf makes the table of the fields below path.
-func fieldsOf(path string, depth int) func(*testing.T) table {
+// fieldsOf makes the table of the fields of a definition below path, without
+// those that begin with what other tables have.
+func fieldsOf(definition, path string, depth int, elsewhere ...string) func(*testing.T) table {
 	return func(t *testing.T) table {
-		s := schema(t)
+		s := schema(t, definition)
 		for name := range strings.SplitSeq(path, ".") {
 			s = s.Properties[strings.TrimSuffix(name, "[]")]
 			if s.Items != nil {
@@ -112,6 +117,9 @@ func fieldsOf(path string, depth int) func(*testing.T) table {
 		}
 		rows := table{{"field", "type", "required", "meaning"}}
 		for _, p := range properties(s, path, depth) {
+			if slices.ContainsFunc(elsewhere, func(prefix string) bool { return strings.HasPrefix(p.path, path+"."+prefix) }) {
+				continue
+			}
 			required := "no"
 			if p.required {
 				required = "yes"

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// section returns the part of the page below a heading, up to the next of its
+// section returns the part of a page below a heading, up to the next of its
 // rank.
-func section(t *testing.T, heading string) string {
+func section(t *testing.T, page, heading string) string {
 	t.Helper()
-	_, text, ok := strings.Cut(read(t, generators), "\n"+heading+"\n")
+	_, text, ok := strings.Cut(read(t, page), "\n"+heading+"\n")
 	if !ok {
-		t.Fatalf("the page has no heading %q", heading)
+		t.Fatalf("%s has no heading %q", page, heading)
 	}
 	rank, _, _ := strings.Cut(heading, " ")
 	text, _, _ = strings.Cut(text, "\n"+rank+" ")
@@ -44,7 +44,6 @@ func values(t *testing.T, file, prefix string) []string {
 // TestReasons: every reason that a condition or an event can have is on the
 // page, and no other.
 func TestReasons(t *testing.T) {
-	text := section(t, "### Conditions") + section(t, "## Events")
 	reasons := values(t, "../api/source/v1beta1/reasons.go", "Reason")
 	for _, root := range []string{"../internal/controller", "../internal/keep"} {
 		err := filepath.WalkDir(root, func(file string, _ fs.DirEntry, err error) error {
@@ -58,16 +57,27 @@ func TestReasons(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	checkReasons(t, generators, reasons)
+}
+
+// TestReplicationReasons: so it is for replications.
+func TestReplicationReasons(t *testing.T) {
+	checkReasons(t, replications, values(t, "../api/capsule/v1beta2/reasons.go", "Reason"))
+}
+
+func checkReasons(t *testing.T, page string, reasons []string) {
+	t.Helper()
+	text := section(t, page, "### Conditions") + section(t, page, "## Events")
 	for _, r := range reasons {
 		if !strings.Contains(text, "`"+r+"`") {
-			t.Errorf("%s is not on the page", r)
+			t.Errorf("%s is not on %s", r, page)
 		}
 	}
-	first := regexp.MustCompile("(?m)^\\| (?:Ready[^|]*\\| )?((?:`\\w+`(?:, )?)+) \\|")
+	first := regexp.MustCompile("(?m)^\\| (?:(?:Ready|Cordoned)[^|]*\\| )?((?:`\\w+`(?:, )?)+) \\|")
 	for _, row := range first.FindAllStringSubmatch(text, -1) {
 		for r := range strings.SplitSeq(row[1], ", ") {
 			if !slices.Contains(reasons, strings.Trim(r, "`")) {
-				t.Errorf("%s is on the page, and nothing has it", r)
+				t.Errorf("%s is on %s, and nothing has it", r, page)
 			}
 		}
 	}
@@ -76,10 +86,19 @@ func TestReasons(t *testing.T) {
 // TestGeneratorAnnotations: every annotation and label is in the table, and no
 // other.
 func TestGeneratorAnnotations(t *testing.T) {
-	text := section(t, "## Annotations and labels")
+	checkNames(t, section(t, generators, "## Annotations and labels"), "../api/source/v1beta1/names.go")
+}
+
+// TestReplicationAnnotations: so it is for replications.
+func TestReplicationAnnotations(t *testing.T) {
+	checkNames(t, section(t, replications, "## Labels, annotations and finalizers"), "../api/capsule/v1beta2/names.go")
+}
+
+func checkNames(t *testing.T, text, file string) {
+	t.Helper()
 	known := map[string]bool{}
-	for _, prefix := range []string{"Annotation", "Label"} {
-		for _, name := range values(t, "../api/source/v1beta1/names.go", prefix) {
+	for _, prefix := range []string{"Annotation", "Label", "Finalizer"} {
+		for _, name := range values(t, file, prefix) {
 			known[name] = true
 			if !strings.Contains(text, "`"+name) {
 				t.Errorf("%s is not on the page", name)

@@ -26,8 +26,9 @@ func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 // pages make the tables of the pages out of the code. Each stands below a mark
 // <!-- table NAME --> and ends with an empty line.
 var pages = map[string]map[string]func(*testing.T) table{
-	page:       reconcilerTables,
-	generators: generatorTables,
+	page:         reconcilerTables,
+	generators:   generatorTables,
+	replications: replicationTables,
 }
 
 // table is a header and rows.

@@ -106,7 +106,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
-	all := append(scripts(t), page(t))
+	all := append(scripts(t), pages(t)...)
 	s := newStage(t)
 	audit := s.cluster.Audit(t)
 	t.Run("alone", func(t *testing.T) { s.play(t, all, true) })

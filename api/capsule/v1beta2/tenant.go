@@ -47,7 +47,7 @@ type TenantList struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type TenantSpec struct {
 	// Owners are whom Capsule lets bring namespaces into the tenant; without
-	// Capsule those may who have the verb assign on it. Templates see them as
+	// Capsule those may who have the verb join on it. Templates see them as
 	// .tenant.spec.owners. Default: none.
 	// +listType=atomic
 	// +optional
