@@ -60,7 +60,7 @@ var layers = []struct {
 	}, false},
 	{"controller values", []string{
 		"internal/controller/external", "internal/controller/space", "internal/controller/ledger",
-		"internal/controller/draft", "internal/controller/item",
+		"internal/controller/draft", "internal/controller/item", "internal/controller/lane",
 	}, true},
 	{"controllers", []string{
 		"internal/controller/guard", "internal/keep", "internal/controller/source", "internal/controller/chain", "internal/controller/publish",

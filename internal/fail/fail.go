@@ -23,6 +23,9 @@ const (
 	// Stall does not try again until the spec changes, or [Error.After] when that
 	// is not zero: for what others may put right without telling.
 	Stall
+	// Later tries again after [Error.After] as if nothing had been tried: it is
+	// no failure, and nobody is told.
+	Later
 )
 
 // Error is an error with a reason.
@@ -32,7 +35,7 @@ type Error struct {
 	// Class decides what happens next; the zero value is [Retry].
 	Class Class
 	// After delays the next try of class [Wait], where zero means the interval,
-	// and of class [Stall], where it means never.
+	// of class [Stall], where it means never, and of class [Later].
 	After time.Duration
 	// Err holds the message and the cause.
 	Err error

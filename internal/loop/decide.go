@@ -52,6 +52,8 @@ type ending struct {
 	// unfinished leaves conditions and requests as they are, for the pass
 	// will be made again as if it had not been.
 	unfinished bool
+	// conflict says that it is so because somebody else wrote.
+	conflict bool
 
 	ready   metav1.ConditionStatus
 	reason  string
@@ -77,6 +79,8 @@ func decide(err error, f facts) ending {
 	switch {
 	case f.interrupted:
 		return ending{unfinished: true, err: err}
+	case class == fail.Later:
+		return ending{unfinished: true, after: max(after, pause)}
 	case class == fail.Wait:
 		e.after = cmp.Or(after, f.interval)
 	case class == fail.Stall:
@@ -86,7 +90,7 @@ func decide(err error, f facts) ending {
 			e.after = cmp.Or(after, f.interval)
 		}
 	case isConflict(err) && f.conflicts < maxConflicts:
-		return ending{unfinished: true, after: pause}
+		return ending{unfinished: true, conflict: true, after: pause}
 	default:
 		e.retried, e.err = true, err
 	}

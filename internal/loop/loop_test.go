@@ -213,6 +213,7 @@ var (
 var (
 	errBuild  = fail.Retried("BuildFailed", "no file")
 	errSource = &fail.Error{Reason: "SourceFetchFailed", Class: fail.Wait, After: 5 * time.Second, Err: errors.New("no source")}
+	errLater  = &fail.Error{Class: fail.Later, After: 7 * time.Second, Err: errors.New("others first")}
 	errSpec   = fail.Stalled("ValidationFailed", "bad glob")
 	errDenied = &fail.Error{Reason: "AccessDenied", Class: fail.Stall, After: time.Minute, Err: errors.New("no right")}
 	resources = schema.GroupResource{Resource: "externalartifacts"}
@@ -329,6 +330,14 @@ func TestEndings(t *testing.T) {
 		"stall, the same again": {
 			was: stalled, err: errSpec, kstatus: "Failed",
 			want: []string{"Ready=False ValidationFailed@2: bad glob", "Stalled=True ValidationFailed@2: bad glob"},
+		},
+		"later": {
+			was: older, err: errLater, after: 7 * time.Second, kstatus: "Current",
+			want: []string{"Ready=True Succeeded@1: 3 artifacts"},
+		},
+		"later, said before": {
+			was: older, begin: true, err: errLater, writes: 1, after: 7 * time.Second, kstatus: "InProgress",
+			want: []string{"Ready=Unknown Progressing@2: building", "Reconciling=True Progressing@2: building"},
 		},
 		"conflict": {
 			was: isReady, err: errBusy, after: 500 * time.Millisecond, kstatus: "Current",

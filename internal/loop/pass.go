@@ -250,11 +250,11 @@ func (r *run[T]) queue(ctx context.Context, e ending, err error) (reconcile.Resu
 	key := client.ObjectKeyFromObject(r.obj)
 	if isConflict(err) && r.inARow(key) < maxConflicts {
 		log.FromContext(ctx).V(1).Info("the pass will be made again", "cause", err.Error())
-		e = ending{unfinished: true, after: pause}
+		e = ending{unfinished: true, conflict: true, after: pause}
 	} else if err != nil {
 		e = ending{err: client.IgnoreNotFound(err)}
 	}
-	r.conflicted(key, e.unfinished && e.err == nil)
+	r.conflicted(key, e.conflict)
 	if e.err != nil {
 		return reconcile.Result{}, named(e.err)
 	}

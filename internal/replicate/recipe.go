@@ -96,6 +96,12 @@ func (b *Block) compileContext() error {
 	return nil
 }
 
+// Parts returns how many objects a render gives, where a generator and a
+// reference to sources count as one each.
+func (b *Block) Parts() int {
+	return len(b.raw) + len(b.generators) + len(b.spec.NamespacedItems)
+}
+
 func indexOf(i int, r v1beta2.ContextResource) string { return cmp.Or(r.Index, strconv.Itoa(i)) }
 
 func manifest(raw []byte) (map[string]any, error) {

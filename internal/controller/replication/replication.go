@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
+	"github.com/weir-dev/weir/internal/controller/lane"
 	"github.com/weir-dev/weir/internal/controller/objects"
 	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/controller/wanted"
@@ -87,6 +88,7 @@ type Engine struct {
 	global  loop.Loop[*v1beta2.GlobalTenantResource]
 	tenant  loop.Loop[*v1beta2.TenantResource]
 	changed map[bool]chan event.GenericEvent // by whether it is global
+	large   lane.Lane[sight.Owner]           // passes over many targets
 }
 
 // New returns an engine that watches nothing yet.
@@ -97,7 +99,7 @@ func New(o Options) *Engine {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	e := &Engine{Options: o, wanted: wanted.Options{
+	e := &Engine{Options: o, large: lane.Lane[sight.Owner]{Width: atOnce}, wanted: wanted.Options{
 		Tenants: o.Tenants, Mapper: o.Direct.RESTMapper(), Limits: o.Limits, RenderTime: o.RenderTime, Parallel: o.Parallel, Now: o.Now,
 	}, changed: map[bool]chan event.GenericEvent{}}
 	for _, global := range []bool{true, false} {
@@ -137,7 +139,8 @@ func (e *Engine) Changed(o sight.Owner) {
 	}
 }
 
-// watcher forgets what a replication was interested in once it is gone.
+// watcher calls the next large pass after each, and forgets what a replication
+// was interested in once it is gone.
 type watcher struct {
 	*Engine
 	loop   reconcile.Reconciler
@@ -146,7 +149,11 @@ type watcher struct {
 
 // Reconcile implements [reconcile.Reconciler].
 func (w *watcher) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	owner := sight.Owner{Global: w.global, Namespace: req.Namespace, Name: req.Name}
 	res, err := w.loop.Reconcile(ctx, req)
+	if next, ok := w.large.Leave(owner); ok {
+		w.Changed(next)
+	}
 	if w.Sight == nil {
 		return res, err
 	}
@@ -155,7 +162,7 @@ func (w *watcher) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		o = &v1beta2.GlobalTenantResource{}
 	}
 	if apierrors.IsNotFound(w.Client.Get(ctx, req.NamespacedName, o)) {
-		w.Sight.Forget(sight.Owner{Global: w.global, Namespace: req.Namespace, Name: req.Name})
+		w.Sight.Forget(owner)
 	}
 	return res, err
 }
@@ -186,6 +193,7 @@ func (e *Engine) steps(s subject, p *loop.Pass) []step.Step {
 		step.Of("inherit", r.inherit), // what Capsule recorded, if it did
 		step.Of("depend", r.depend),   // wait for others
 		step.Of("gather", r.gather),   // who acts, and in which tenants
+		step.Of("queue", r.queue),     // if there is much to do, until others are done
 		step.Of("render", r.render),   // blocks into targets, for each destination
 		step.Of("gate", r.gate),       // targets into objects with their conditions
 		step.Of("apply", r.apply),     // apply them, then remove what left
@@ -198,6 +206,7 @@ func (e *Engine) finalize(s subject, p *loop.Pass) []step.Step {
 	return []step.Step{
 		step.Of("inherit", r.inherit),
 		step.Of("identify", r.identify),
+		step.Of("queue", r.queue),
 		step.Of("remove", r.remove),
 		step.Of("report", r.report),
 	}

@@ -71,8 +71,7 @@ func (r *run) look(ctx context.Context) {
 		}
 		i.Targets[gvk][it.Key] = it.ResourceVersion
 	}
-	owner := sight.Owner{Global: r.isGlobal(), Namespace: r.object.GetNamespace(), Name: r.object.GetName()}
-	if err := r.Sight.Set(ctx, owner, i); err != nil && ctx.Err() == nil {
+	if err := r.Sight.Set(ctx, r.asOwner(), i); err != nil && ctx.Err() == nil {
 		log.FromContext(ctx).V(1).Info("not everything is watched", "cause", err.Error())
 	}
 }

@@ -145,6 +145,7 @@ func start(t *testing.T, cluster *testcluster.Cluster) {
 
 func run(cluster *testcluster.Cluster) error {
 	config := cluster.Admin()
+	config.Wrap(held.wrap)
 	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{
 		"../../../config/crd/capsule.clastix.io_globaltenantresources.yaml",
 		"../../../config/crd/capsule.clastix.io_tenantresources.yaml",

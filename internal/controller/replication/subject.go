@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/protect/mark"
 )
@@ -67,6 +68,11 @@ func (s *subject) isGlobal() bool { return s.tenants != nil }
 // id names the replication in the marks of its targets.
 func (s *subject) id() mark.Replication {
 	return mark.Replication{Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
+}
+
+// asOwner returns the replication as one who is told of changes.
+func (s *subject) asOwner() sight.Owner {
+	return sight.Owner{Global: s.isGlobal(), Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
 }
 
 // interval returns the time until the next pass. Text that is no duration is

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/origin"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/replicate"
+	"github.com/weir-dev/weir/internal/target"
 	"github.com/weir-dev/weir/internal/template"
 	"github.com/weir-dev/weir/internal/tenant"
 )
@@ -127,6 +128,18 @@ func (s *Search) Tenants() []string {
 		out = append(out, t.Name)
 	}
 	return out
+}
+
+// Size returns about how many targets there will be, before anything is
+// rendered.
+func (s *Search) Size() int {
+	n := 0
+	for _, b := range s.blocks {
+		if b != nil {
+			n += b.Parts() * len(target.Of(s.replication.Scope, s.where, b.Namespaces))
+		}
+	}
+	return n
 }
 
 // Leaving returns the name of the tenant of a TenantResource that is going away,
