@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,15 @@ var replicationTables = map[string]func(*testing.T) table{
 	"conditions": conditionTable,
 	"mistakes":   conditionMistakes,
 	"deprecated": deprecatedTable,
+	"flags":      replicationFlags,
+}
+
+// replicationFlags are the flags about replications.
+func replicationFlags(t *testing.T) table {
+	all := flagTable(t)
+	return append(all[:1:1], slices.DeleteFunc(all[1:], func(row []string) bool {
+		return !regexp.MustCompile("`--(replications|protection|tenant|global|watch-label|concurrent)").MatchString(row[0])
+	})...)
 }
 
 // outcomes are what users see of what the object reconciler decides.
