@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/tenant"
 )
 
 // Membership returns the policy for who may put a namespace into a tenant, by
@@ -13,8 +14,8 @@ import (
 // both. Namespaces of the system join none, and none joins two, whoever asks.
 func (p Policies) Membership() Guard {
 	validations := []v1.Validation{refuse(
-		`variables.joins.size() == 0 || !(object.metadata.name in `+list(append([]string{metav1.NamespaceDefault}, p.System...)...)+
-			` || object.metadata.name.startsWith("kube-"))`,
+		`variables.joins.size() == 0 || !(object.metadata.name in `+list(append(tenant.System(), p.System...)...)+
+			` || object.metadata.name.startsWith("`+tenant.SystemPrefix+`"))`,
 		`a namespace of the system cannot be in a tenant`,
 		`"namespace \"" + object.metadata.name + "\" is one of the system and cannot be in tenant \"" + variables.joins[0] + "\""`,
 	), refuse(

@@ -39,8 +39,8 @@ type Policies struct {
 	// that hold every right and so cannot be told by [VerbBypass], such as the
 	// controller of Capsule or that of backups.
 	Exempt []string
-	// System are the namespaces that can be in no tenant, beside default and
-	// those whose names begin with kube-.
+	// System are the namespaces that can be in no tenant, beside those of
+	// [tenant.IsSystem].
 	System []string
 	// Capsule says that Capsule runs and itself asks who may join a tenant. Then
 	// only the namespaces of the system are kept out.

@@ -60,10 +60,6 @@ type Options struct {
 // written is tried again within a minute, however long the resync period is.
 const retryAtMost = time.Minute
 
-// system are namespaces that can be in no tenant, beside those of Kubernetes and
-// the controller's own.
-var system = []string{"flux-system"}
-
 // Add makes the manager replicate, keep the status of tenants and keep the
 // admission policies.
 func Add(o Options) error {
@@ -145,7 +141,7 @@ func (o *Options) sight(accounts *account.Clients) (*sight.Sight, error) {
 // guard returns what keeps the admission policies.
 func (o *Options) guard() *guard.Keeper {
 	p := protect.Policies{
-		Controller: account.UserName(o.Own), Exempt: o.exempt(), System: append(system, o.Own.Namespace),
+		Controller: account.UserName(o.Own), Exempt: o.exempt(), System: []string{o.Own.Namespace},
 	}
 	return guard.New(guard.Options{
 		Client: o.Direct, Cache: o.Manager.GetCache(),

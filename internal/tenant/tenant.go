@@ -79,10 +79,16 @@ func owns(ref metav1.OwnerReference) bool {
 	return ref.Kind == v1beta2.KindTenant && group == v1beta2.GroupVersion.Group
 }
 
-// IsSystem reports whether a namespace is one of the cluster itself, which no
-// tenant may have: default and those whose names begin with kube-.
+// SystemPrefix begins the names of namespaces of Kubernetes itself.
+const SystemPrefix = "kube-"
+
+// System returns the other namespaces that no tenant may have.
+func System() []string { return []string{metav1.NamespaceDefault, "flux-system"} }
+
+// IsSystem reports whether a namespace is one of the system, which no tenant may
+// have.
 func IsSystem(namespace string) bool {
-	return namespace == metav1.NamespaceDefault || strings.HasPrefix(namespace, "kube-")
+	return slices.Contains(System(), namespace) || strings.HasPrefix(namespace, SystemPrefix)
 }
 
 // Group puts namespaces into the tenants that they belong to. Namespaces that

@@ -32,6 +32,7 @@ func TestOf(t *testing.T) {
 		"contradiction":      {namespace: "a", label: "oil", refs: []metav1.OwnerReference{ref("Tenant", "capsule.clastix.io/v1beta2", "solar")}, err: `["oil" "solar"]`},
 		"two owners":         {namespace: "a", refs: []metav1.OwnerReference{ref("Tenant", "capsule.clastix.io/v1beta2", "a"), ref("Tenant", "capsule.clastix.io/v1beta2", "b")}, err: `["a" "b"]`},
 		"kube-system":        {namespace: "kube-system", label: "solar", err: "one of the system"},
+		"flux-system":        {namespace: "flux-system", label: "solar", err: "one of the system"},
 		"default":            {namespace: "default", label: "solar", err: "one of the system"},
 		"default unlabelled": {namespace: "default"},
 	} {

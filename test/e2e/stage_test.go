@@ -79,8 +79,10 @@ func newStage(t *testing.T) *stage {
 func build(t *testing.T, cluster *testcluster.Cluster) string {
 	t.Helper()
 	bin := t.TempDir()
-	if err := os.Symlink(filepath.Join(cluster.Bin(), "kubectl"), filepath.Join(bin, "kubectl")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"kubectl", "kube-controller-manager"} { // the second for controllers that the cluster does without
+		if err := os.Symlink(filepath.Join(cluster.Bin(), name), filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	goBuild(t, bin, "./cmd/weir")
 	if os.Getenv("WEIR_E2E_RACE") == "1" {
