@@ -45,8 +45,9 @@ type Kind[T Object] struct {
 	// Finalizer keeps an object until Finalize is done with it.
 	Finalizer string
 	// Needed reports whether an object has to be kept, by its status at the end
-	// of a pass: its finalizer is then set only when work begins, and taken off
-	// when it is not needed any more. Nil means always.
+	// of a pass: its finalizer is then set only when work begins, or before the
+	// steps if it is needed already, and taken off when it is not needed any more.
+	// Nil means always.
 	Needed func(T) bool
 	// Obsolete are finalizers of predecessors; they are taken off.
 	Obsolete []string
@@ -156,8 +157,9 @@ func (l *Loop[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		return reconcile.Result{}, nil
 	case l.Kind.Suspended != nil && l.Kind.Suspended(obj):
 		return r.suspended(ctx)
-	case !mine && l.Kind.Needed == nil:
-		// What the steps create must never be without someone to remove it.
+	case !mine && (l.Kind.Needed == nil || l.Kind.Needed(obj)):
+		// What the steps create must never be without someone to remove it. It can
+		// be recorded already, by a pass that could not set the finalizer.
 		if err := r.setFinalizer(ctx, true); err != nil {
 			return r.end(ctx, err)
 		}

@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -69,6 +70,30 @@ func TestFinalizerWhileNeeded(t *testing.T) {
 	c.steps = func(g *generator, _ *loop.Pass) error { g.Status.Inventory = nil; return nil }
 	if _, err := c.reconcile(t); err != nil || len(c.get(t).Finalizers) != 0 {
 		t.Fatalf("nothing is left: finalizers %q, error %v", c.get(t).Finalizers, err)
+	}
+}
+
+// A pass that meant to make something and could not set the finalizer may have
+// left word of it in the status. The next one sets the finalizer before it goes on.
+func TestFinalizerIsMissing(t *testing.T) {
+	c := newLight(t, bare)
+	c.steps = func(g *generator, _ *loop.Pass) error {
+		g.Status.Inventory = []v1beta1.InventoryEntry{{Name: "a", Digest: "sha256:0"}}
+		return errors.New("setting the finalizer: no connection")
+	}
+	if _, err := c.reconcile(t); err == nil || len(c.get(t).Status.Inventory) == 0 {
+		t.Fatalf("inventory %v, error %v", c.get(t).Status.Inventory, err)
+	}
+	begun := false
+	c.steps = func(*generator, *loop.Pass) error {
+		begun = true
+		if is := c.get(t).Finalizers; len(is) != 1 {
+			t.Errorf("work goes on with finalizers %q", is)
+		}
+		return nil
+	}
+	if _, err := c.reconcile(t); err != nil || !begun || len(c.get(t).Finalizers) != 1 {
+		t.Fatalf("finalizers %q, error %v", c.get(t).Finalizers, err)
 	}
 }
 
