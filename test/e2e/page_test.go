@@ -134,6 +134,9 @@ func console(block string) string {
 	return out.String()
 }
 
+// manifest matches files with objects.
+var manifest = regexp.MustCompile(`(^|\n|\{|, )kind: `)
+
 // clearing returns the commands that delete the replications of the files, and
 // then all else: they need the rights that are among it.
 func clearing(t *testing.T, files []txtar.File) string {
@@ -152,7 +155,7 @@ func clearing(t *testing.T, files []txtar.File) string {
 				first = append(first, fmt.Sprintf("exec kubectl delete %s %s --namespace=%s --ignore-not-found --timeout=60s\n", o.GetKind(), o.GetName(), o.GetNamespace()))
 			}
 		}
-		if regexp.MustCompile(`(^|\n|\{|, )kind: `).Match(f.Data) {
+		if manifest.Match(f.Data) {
 			then = append(then, "exec kubectl delete --ignore-not-found --wait=false -f "+f.Name+"\n")
 		}
 	}
