@@ -64,7 +64,7 @@ func (c *Config) Flags(fs *flag.FlagSet) {
 	fs.BoolVar(&c.On, "replications", true, "reconcile TenantResources, GlobalTenantResources and Tenants, and keep the admission policies")
 	fs.Func("global-default-service-account", "the ServiceAccount, as NAMESPACE/NAME, that GlobalTenantResources act as which name none; without it they act as the controller", func(s string) error {
 		namespace, name, ok := strings.Cut(s, "/")
-		if !ok {
+		if !ok && s != "" { // which takes back what a manifest says
 			return errors.New("want NAMESPACE/NAME")
 		}
 		c.Defaults.Global = types.NamespacedName{Namespace: namespace, Name: name}
