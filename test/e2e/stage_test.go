@@ -130,18 +130,23 @@ func (s *stage) deployment(t *testing.T) *appsv1.Deployment {
 	return nil
 }
 
-// sweep begins to delete what a script has left: its namespaces and all that
-// is in them, the generators first. Nothing in a namespace is deleted before
-// five seconds have passed.
+// sweep begins to delete what a script has left: its replications and tenants,
+// its namespaces and all that is in them, the generators first. Nothing in a
+// namespace is deleted before five seconds have passed.
 func (s *stage) sweep(t *testing.T, prefix string) {
 	t.Helper()
 	ctx := context.Background() // the script's own has ended
+	for _, kind := range []string{"GlobalTenantResource", "Tenant"} {
+		if err := s.sweepKind(ctx, kind, prefix); err != nil {
+			t.Errorf("sweeping: %v", err)
+		}
+	}
 	var namespaces v1.NamespaceList
 	if err := s.client.List(ctx, &namespaces); err != nil {
 		t.Error(err)
 	}
 	for _, n := range namespaces.Items {
-		if n.Name != prefix && !strings.HasPrefix(n.Name, prefix+"-") {
+		if !isOf(n.Name, prefix) {
 			continue
 		}
 		if err := s.client.DeleteAllOf(ctx, generator(n.Name, ""), client.InNamespace(n.Name)); err != nil {
@@ -152,6 +157,27 @@ func (s *stage) sweep(t *testing.T, prefix string) {
 		}
 	}
 }
+
+// sweepKind begins to delete the objects of a cluster-scoped kind of Capsule's
+// group that a script has left.
+func (s *stage) sweepKind(ctx context.Context, kind, prefix string) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("capsule.clastix.io/v1beta2")
+	list.SetKind(kind + "List")
+	if err := s.client.List(ctx, list); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range list.Items {
+		if o := &list.Items[i]; isOf(o.GetName(), prefix) {
+			errs = append(errs, client.IgnoreNotFound(s.client.Delete(ctx, o)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isOf reports whether a name is one of the script with that prefix.
+func isOf(name, prefix string) bool { return name == prefix || strings.HasPrefix(name, prefix+"-") }
 
 // clear returns when the stage is as if no script had been played, but for
 // namespaces on their way out in which the controller has nothing more to do:
