@@ -316,3 +316,62 @@ func TestGone(t *testing.T) {
 		t.Fatal("what goes with its namespace was deleted")
 	}
 }
+
+// race is a gate of objects that nobody else has been at, who are, the first
+// time that it is asked.
+type race struct {
+	meddle func()
+	asked  int
+}
+
+func (r *race) Open(_ context.Context, live *unstructured.Unstructured, _ time.Time) (bool, string, error) {
+	if r.asked++; r.asked == 1 {
+		r.meddle()
+	}
+	return live == nil || live.GetAnnotations()["by"] == "", "somebody was there", nil
+}
+
+// R112: what is written between the read and the apply is not overwritten; the
+// gate is asked again about what is there by then.
+func TestR112_SharedRace(t *testing.T) {
+	theirs := map[string]string{"by": "them"}
+	for _, absent := range []bool{true, false} {
+		t.Run(fmt.Sprintf("absent %t", absent), func(t *testing.T) {
+			b := newBench(t, reconciler.ReconcilerOptions{Sharing: family(), FieldOwner: "lifecycle"})
+			one := b.member("one")
+			part := func(x string, g reconciler.Gate) reconciler.Object {
+				o := one.part(configMap("a", "x", x), policy.Policy{Adoption: policy.AdoptIfUnowned, Conflict: policy.Force}, nil)
+				o.Gate = g
+				return o
+			}
+			meddle := func() {
+				u := objects(t, configMap("a", "x", "theirs"))[0].Manifest
+				u.SetNamespace(b.namespace)
+				u.SetAnnotations(theirs)
+				do := b.admin.Create
+				if !absent {
+					do = func(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+						return b.admin.Update(ctx, o)
+					}
+				}
+				if err := do(t.Context(), u); err != nil {
+					t.Error(err)
+				}
+			}
+			if !absent {
+				res, err := one.apply(part("1", nil))
+				one.want(res, err, plan.Create)
+			}
+			g := &race{meddle: meddle}
+			_, _ = one.apply(part("2", g)) // fails, or asks again at once
+			if u := b.data("map[x:theirs]"); u.GetAnnotations()["by"] != "them" {
+				t.Fatalf("annotations are %v", u.GetAnnotations())
+			}
+			res, err := one.apply(part("2", g))
+			one.want(res, err, plan.Skip)
+			if b.data("map[x:theirs]"); g.asked < 2 {
+				t.Fatalf("the gate was asked %d times", g.asked)
+			}
+		})
+	}
+}
