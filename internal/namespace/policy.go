@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/metadata"
@@ -123,7 +124,8 @@ func (p *Policy) Admit(name string) error {
 // Metadata returns what the namespace gets: the common metadata, on top of it
 // what file asks for and may set, and then the operations in order. File is
 // the content of a NamespaceMetadata file, nil when there is none. The labels
-// of the managing program are not part of it.
+// of the managing program are not part of it. It is an error if the namespace
+// would join a tenant.
 func (p *Policy) Metadata(name string, file []byte) (metadata.Set, error) {
 	fromFile, err := p.fromFile(file)
 	if err != nil {
@@ -142,6 +144,12 @@ func (p *Policy) Metadata(name string, file []byte) (metadata.Set, error) {
 		case v1beta1.MetadataMerge:
 			out = out.Merge(set)
 		}
+	}
+	// The controller is who writes it, whom no admission policy stops, and the
+	// rights of who wrote the generator say nothing about tenants.
+	if tenant, ok := out.Labels[v1beta2.LabelTenant]; ok {
+		return metadata.Set{}, fmt.Errorf("the namespace %q would join tenant %q: a generator cannot set the label %s; leave it out and let somebody set it who has the verb join on the tenant",
+			name, tenant, v1beta2.LabelTenant)
 	}
 	return out, nil
 }

@@ -59,3 +59,35 @@ func TestExpressionsAreBounded(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Whatever it comes from, no generator puts a namespace into a tenant.
+func TestNoneJoinsTenants(t *testing.T) {
+	labels := map[string]string{"capsule.clastix.io/tenant": "solar"}
+	asked := v1beta1.ManagedNamespaces{AllowedNames: []string{"true"}}
+	operated := asked
+	operated.Metadata = &v1beta1.ManagedMetadata{From: []v1beta1.MetadataOperation{{
+		Namespace: "a", Strategy: v1beta1.MetadataMerge, Metadata: v1beta1.Metadata{Labels: labels},
+	}}}
+	for name, c := range map[string]struct {
+		spec      v1beta1.ManagedNamespaces
+		common    metadata.Set
+		namespace string
+		refused   bool
+	}{
+		"common metadata":               {asked, metadata.Set{Labels: labels}, "a", true},
+		"an operation":                  {operated, metadata.Set{}, "a", true},
+		"an operation on another":       {operated, metadata.Set{}, "b", false},
+		"an annotation of the same key": {asked, metadata.Set{Annotations: labels}, "a", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := namespace.Compile(&c.spec, c.common)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.Metadata(c.namespace, nil)
+			if refused := err != nil && strings.Contains(err.Error(), `would join tenant "solar"`); refused != c.refused {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
