@@ -40,6 +40,14 @@ const (
 	// changes. It is taken off when the run ends.
 	AnnotationRequestedAt = "reconcile.projectcapsule.dev/requestedAt"
 
+	// AnnotationPruneBudget on a replication is how many targets one run may
+	// remove: a number such as 10, or a percentage such as 20% of those that are
+	// wanted. Default: no bound.
+	AnnotationPruneBudget = "weir.dev/prune-budget"
+	// AnnotationApprovePrune on a replication is the digest of a set of targets
+	// that may be removed although it is over the budget.
+	AnnotationApprovePrune = "weir.dev/approve-prune"
+
 	// Finalizer keeps a replication while there is something to clean up.
 	Finalizer = "controller.projectcapsule.dev/finalize"
 	// FinalizerLegacy was set by earlier versions of Capsule. It is taken off.

@@ -34,6 +34,10 @@ const (
 	// tenant.
 	ReasonTenantNotFound = "TenantNotFound"
 
+	// ReasonPruneBlocked tells that more targets would be removed than the budget
+	// of the replication allows, and that none is.
+	ReasonPruneBlocked = "PruneBlocked"
+
 	// ReasonActive and ReasonCordoned are those of the condition Cordoned.
 	ReasonActive   = "Active"
 	ReasonCordoned = "Cordoned"

@@ -26,6 +26,13 @@ const (
 	// [ValueDisabled]; on a generator, [ValueForce] confirms a prune that a
 	// change of the spec would cause.
 	AnnotationPrune = "source.extensions.fluxcd.io/prune"
+	// AnnotationPruneBudget on a generator is how many objects one pass may
+	// remove: a number such as 10, or a percentage such as 20% of those that are
+	// wanted. Default: no bound.
+	AnnotationPruneBudget = "weir.dev/prune-budget"
+	// AnnotationApprovePrune on a generator is the digest of a set of objects that
+	// may be removed although it is over the budget.
+	AnnotationApprovePrune = "weir.dev/approve-prune"
 	// AnnotationSSA is how a namespace is applied: [ValueOverride] (the
 	// default), [ValueMerge], [ValueIfNotPresent] or [ValueIgnore].
 	AnnotationSSA = "source.extensions.fluxcd.io/ssa"

@@ -40,6 +40,9 @@ const (
 	ReasonReconciliationFailed = "ReconciliationFailed"
 	// ReasonPruneFailed tells that an artifact or namespace cannot be removed.
 	ReasonPruneFailed = "PruneFailed"
+	// ReasonPruneBlocked tells that more artifacts and namespaces would be removed
+	// than the budget of the generator allows, and that none is.
+	ReasonPruneBlocked = "PruneBlocked"
 	// ReasonOwnershipConflict tells that another generator manages an artifact
 	// or namespace.
 	ReasonOwnershipConflict = "OwnershipConflict"

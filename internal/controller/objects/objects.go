@@ -7,6 +7,7 @@ package objects
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/budget"
 	"github.com/weir-dev/weir/internal/condition"
 	"github.com/weir-dev/weir/internal/protect/mark"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/fault"
+	"github.com/weir-dev/weir/pkg/reconciler/inventory"
 	"github.com/weir-dev/weir/pkg/reconciler/object"
+	"github.com/weir-dev/weir/pkg/reconciler/plan"
 	"github.com/weir-dev/weir/pkg/reconciler/policy"
 	"github.com/weir-dev/weir/pkg/reconciler/stamp"
 )
@@ -77,6 +81,15 @@ func Policy(p *v1beta2.Reconciled) policy.Policy {
 	return out
 }
 
+// All returns what the reconciler is told of the targets.
+func All(r mark.Replication, targets []replicate.Target) []reconciler.Object {
+	out := make([]reconciler.Object, len(targets))
+	for i := range targets {
+		out[i] = Of(r, &targets[i])
+	}
+	return out
+}
+
 // gate is the condition of a target, and the version of it that its render
 // depends on.
 type gate struct {
@@ -101,11 +114,38 @@ func (g gate) Open(ctx context.Context, live *unstructured.Unstructured, now tim
 	return true, "", nil
 }
 
-// Refused returns the errors about single objects for which the reconciler did
-// not take a request at all.
-func Refused(err error) map[object.Key]error {
-	out := map[object.Key]error{}
-	collect(err, out)
+// Refused returns the targets without those for which the reconciler did not
+// take a request at all, and what is wrong with these.
+func Refused(targets []replicate.Target, err error) ([]replicate.Target, []*replicate.Failure) {
+	bad := map[object.Key]error{}
+	collect(err, bad)
+	var left []replicate.Target
+	var failures []*replicate.Failure
+	for i := range targets {
+		if err := bad[targets[i].Key]; err != nil {
+			failures = append(failures, targets[i].Fail(err))
+		} else {
+			left = append(left, targets[i])
+		}
+	}
+	return left, failures
+}
+
+// Removals returns what a plan takes away: the objects that it deletes or lets go
+// of, or that it would if it could. Objects that are gone, or on their way out,
+// are not among them.
+func Removals(p *plan.Plan, recorded inventory.Inventory) []budget.Removal {
+	var out []budget.Removal
+	for _, a := range p.Remove {
+		if a.Verb == plan.Forget || a.Verb == plan.Finalize || slices.Contains(a.Reasons, plan.Terminating) {
+			continue
+		}
+		r := budget.Removal{Key: a.Key, UID: a.Pre.UID}
+		if it, ok := recorded.Find(a.Key); ok && r.UID == "" {
+			r.UID = it.UID
+		}
+		out = append(out, r)
+	}
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/budget"
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/heritage"
 	"github.com/weir-dev/weir/internal/controller/objects"
@@ -13,6 +14,7 @@ import (
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
+	"github.com/weir-dev/weir/pkg/reconciler/plan"
 )
 
 // processing is the message while work is under way.
@@ -25,10 +27,7 @@ func (r *run) gate(context.Context) error {
 		return err
 	}
 	r.targets = replicate.Withhold(r.targets, r.failures, recorded.Find)
-	r.objects = make([]reconciler.Object, len(r.targets))
-	for i := range r.targets {
-		r.objects[i] = objects.Of(r.id(), &r.targets[i])
-	}
+	r.objects = objects.All(r.id(), r.targets)
 	return nil
 }
 
@@ -57,7 +56,9 @@ func (r *run) apply(ctx context.Context) error {
 	for range maxRounds {
 		q := r.request(s)
 		q.Objects, q.Spare = r.objects, r.spares
-		r.result, err = r.Engine.objects.Apply(ctx, q)
+		if err = r.bound(ctx, &q, recorded); err == nil {
+			r.result, err = r.Engine.objects.Apply(ctx, q)
+		}
 		if s.Err != nil {
 			return s.Err
 		}
@@ -93,20 +94,10 @@ func (r *run) spares(it *inventory.Item) bool { return replicate.Holds(r.failure
 // drop takes the objects out of the request that made it invalid, and reports
 // whether there were any.
 func (r *run) drop(err error) bool {
-	bad := objects.Refused(err)
-	n := len(r.targets)
-	r.targets = slices.DeleteFunc(r.targets, func(t replicate.Target) bool {
-		err := bad[t.Key]
-		if err != nil {
-			r.failures = append(r.failures, t.Fail(err))
-		}
-		return err != nil
-	})
-	r.objects = r.objects[:0]
-	for i := range r.targets {
-		r.objects = append(r.objects, objects.Of(r.id(), &r.targets[i]))
-	}
-	return len(r.targets) < n
+	left, bad := objects.Refused(r.targets, err)
+	r.targets, r.failures = left, append(r.failures, bad...)
+	r.objects = objects.All(r.id(), left)
+	return len(bad) > 0
 }
 
 // general returns the error of a pass that is not about one object.
@@ -117,16 +108,21 @@ func general(res *reconciler.Result, err error) error {
 	return res.Cut
 }
 
-// remove removes everything.
+// remove removes everything, or nothing if that is more than the budget of the
+// replication.
 func (r *run) remove(ctx context.Context) error {
+	s := r.store()
+	q := r.request(s)
+	if err := r.boundAll(ctx, q); err != nil {
+		return err
+	}
 	if r.switched {
 		if err := r.pass.Begin(ctx, processing); err != nil {
 			return err
 		}
 	}
-	s := r.store()
 	var err error
-	r.result, err = r.Engine.objects.Delete(ctx, r.request(s))
+	r.result, err = r.Engine.objects.Delete(ctx, q)
 	if s.Err != nil {
 		return s.Err
 	}
@@ -157,4 +153,57 @@ func (r *run) store() *record.Store {
 		Data:  &r.status.Inventory,
 		Write: func(ctx context.Context) error { return r.pass.Record(ctx, processing) },
 	}
+}
+
+// bound has a pass remove nothing if it would remove more than the budget of the
+// replication. The rest of the pass goes on.
+func (r *run) bound(ctx context.Context, q *reconciler.Request, recorded inventory.Inventory) error {
+	r.blocked = nil
+	if !budget.IsSet(r.object.GetAnnotations()) || !r.removes(recorded) {
+		return nil
+	}
+	p, err := r.Engine.objects.Plan(ctx, *q)
+	if err != nil {
+		return err
+	}
+	r.blocked = r.judge(p, recorded)
+	q.KeepStale = r.blocked != nil
+	return nil
+}
+
+// removes reports whether there are recorded targets that are wanted no longer.
+func (r *run) removes(recorded inventory.Inventory) bool {
+	if len(recorded.Items) == 0 {
+		return false
+	}
+	wanted := make(map[string]bool, len(r.targets))
+	for i := range r.targets {
+		wanted[r.targets[i].String()] = true
+	}
+	return slices.ContainsFunc(recorded.Items, func(it inventory.Item) bool { return !wanted[it.String()] && !r.spares(&it) })
+}
+
+// boundAll fails if the end of the replication would remove more than its budget.
+func (r *run) boundAll(ctx context.Context, q reconciler.Request) error {
+	if !budget.IsSet(r.object.GetAnnotations()) {
+		return nil
+	}
+	recorded, err := r.recorded()
+	if err != nil {
+		return err
+	}
+	p, err := r.Engine.objects.PlanDelete(ctx, q)
+	if err != nil {
+		return err
+	}
+	return r.judge(p, recorded)
+}
+
+// judge returns the error of a plan that removes more than the budget.
+func (r *run) judge(p *plan.Plan, recorded inventory.Inventory) error {
+	err := budget.Judge(r.object.GetAnnotations(), objects.Removals(p, recorded), len(p.Apply))
+	if err == nil {
+		return nil
+	}
+	return &fail.Error{Reason: v1beta2.ReasonPruneBlocked, Class: fail.Wait, Err: err}
 }

@@ -30,6 +30,7 @@ type run struct {
 	objects  []reconciler.Object  // by gate
 	result   *reconciler.Result   // by apply or remove
 	broken   error                // by apply or remove: what was not about one object
+	blocked  error                // by apply: why nothing is removed
 }
 
 // identify says as whom the pass acts.

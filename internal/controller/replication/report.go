@@ -44,7 +44,14 @@ func (r *run) report(ctx context.Context) error {
 	r.tell(news)
 	r.look(ctx)
 	if err := r.failed(report); err != nil {
-		return &fail.Error{Reason: v1beta2.ReasonFailed, Err: err}
+		e := &fail.Error{Reason: v1beta2.ReasonFailed, Err: err}
+		if r.blocked != nil {
+			e.Reason, e.Err = v1beta2.ReasonPruneBlocked, fail.Join(r.blocked, err)
+		}
+		return e
+	}
+	if r.blocked != nil {
+		return r.blocked
 	}
 	if !r.result.Done && r.object.GetDeletionTimestamp() != nil {
 		return &fail.Error{Reason: v1beta2.ReasonFailed, Class: fail.Wait, After: leaveTime,

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/budget"
 	"github.com/weir-dev/weir/internal/tenant"
 )
 
@@ -24,8 +25,10 @@ import (
 // something.
 func Asked() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		request := e.ObjectNew.GetAnnotations()[v1beta2.AnnotationRequestedAt]
-		return request != "" && request != e.ObjectOld.GetAnnotations()[v1beta2.AnnotationRequestedAt] ||
+		is, was := e.ObjectNew.GetAnnotations(), e.ObjectOld.GetAnnotations()
+		request := is[v1beta2.AnnotationRequestedAt]
+		return request != "" && request != was[v1beta2.AnnotationRequestedAt] ||
+			is[budget.Annotation] != was[budget.Annotation] || is[budget.Approval] != was[budget.Approval] ||
 			e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
 			e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() ||
 			e.ObjectOld.GetUID() != e.ObjectNew.GetUID()

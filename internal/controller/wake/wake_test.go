@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/budget"
 	"github.com/weir-dev/weir/internal/controller/wake"
 )
 
@@ -49,6 +50,9 @@ func TestPredicates(t *testing.T) {
 		"R125 a request":                  {old: same, now: request("1"), asked: true},
 		"R125 another request":            {old: request("1"), now: request("2"), asked: true},
 		"R125 a request that is done":     {old: request("1"), now: same},
+		"a budget":                        {old: same, now: func(g *gtr) { g.Annotations[budget.Annotation] = "1" }, asked: true},
+		"an approval":                     {old: same, now: func(g *gtr) { g.Annotations[budget.Approval] = "1" }, asked: true},
+		"another annotation":              {old: same, now: func(g *gtr) { g.Annotations["a"] = "1" }},
 		"a deletion":                      {old: same, now: func(g *gtr) { g.DeletionTimestamp = new(metav1.Unix(1, 0)) }, asked: true},
 		"R127 ready":                      {old: ready("False", 1), now: ready("True", 1), readiness: true},
 		"R127 no longer ready":            {old: ready("True", 1), now: ready("False", 1), readiness: true},
