@@ -23,7 +23,8 @@ type Env = process.Env
 
 // Run runs the command line args, whose first element is the program's name,
 // and returns the exit code: 0, 1 when what was asked for failed, 2 when the
-// command line is wrong. Errors were printed.
+// command line is wrong; of a command that compares, 1 when there are differences
+// and 2 when it failed. Errors were printed.
 func Run(ctx context.Context, args []string, env Env) int {
 	root := newRoot(env, args)
 	command, err := root.ExecuteContextC(ctx)
@@ -31,7 +32,7 @@ func Run(ctx context.Context, args []string, env Env) int {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, process.ErrReported):
-		return exitFailed
+		return process.Code(err, exitFailed)
 	case process.IsUsage(err):
 		env.Fail(err)
 		if command.Name() == "help" {
@@ -41,9 +42,9 @@ func Run(ctx context.Context, args []string, env Env) int {
 		return exitUsage
 	case ctx.Err() != nil:
 		env.Fail(errors.New("interrupted"))
-		return exitFailed
+		return process.Code(err, exitFailed)
 	default:
 		env.Fail(err)
-		return exitFailed
+		return process.Code(err, exitFailed)
 	}
 }

@@ -1,5 +1,6 @@
-// Package view shows what was built to people and programs: as a table, as
-// JSON and as YAML. It decides nothing and prints only to the writer it gets.
+// Package view shows what was built, and what would be done, to people and
+// programs: as a table, as JSON and as YAML. It decides nothing and prints only
+// to the writer it gets.
 package view
 
 import (

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // size returns a size for people: whole bytes below 1 KiB, one decimal above.
@@ -44,4 +46,15 @@ func pairs(m map[string]string) string {
 		out = append(out, k+"="+m[k])
 	}
 	return strings.Join(out, ",")
+}
+
+// Line makes text one line without what terminals take for orders: messages
+// quote what tenants have written.
+func Line(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.Join(strings.Fields(s), " "))
 }

@@ -6,16 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/cli/kind"
 )
 
@@ -40,7 +46,7 @@ type Cluster struct {
 	Namespace string
 
 	client dynamic.Interface
-	server string
+	config *rest.Config
 }
 
 // Objects are the objects of one resource in one namespace, or in all.
@@ -134,16 +140,35 @@ func (o Objects) Change(ctx context.Context, name string, c kind.Change) (*unstr
 
 // explain puts into words what an error of the API server means here.
 func (o Objects) explain(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("the API server %s cannot be reached: %w", o.cluster.server, u.Err)
-	}
-	switch {
-	case apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	if apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		// It is not the object that was not found.
-		return fmt.Errorf("the API server %s has no %s: its CRD is not installed; install Weir there (kubectl apply --server-side -k config/default), or choose another cluster with --context",
-			o.cluster.server, o.resource.GroupResource().String()+"/"+o.resource.Version)
+		return o.cluster.uninstalled(o.resource.GroupResource().String() + "/" + o.resource.Version)
+	}
+	return o.cluster.Explain(err)
+}
+
+// Explain puts into words what an error of the API server means here.
+func (c *Cluster) Explain(err error) error {
+	var kind *meta.NoKindMatchError
+	switch u, ok := errors.AsType[*url.Error](err); {
+	case ok:
+		return fmt.Errorf("the API server %s cannot be reached: %w", c.config.Host, u.Err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server %s does not accept the credentials: %w", o.cluster.server, err)
+		return fmt.Errorf("the API server %s does not accept the credentials: %w", c.config.Host, err)
+	case errors.As(err, &kind) && slices.Contains(kind.SearchedVersions, v1beta2.GroupVersion.Version) && kind.GroupKind.Group == v1beta2.GroupVersion.Group:
+		return c.uninstalled(kind.GroupKind.String())
 	}
 	return err
+}
+
+func (c *Cluster) uninstalled(what string) error {
+	return fmt.Errorf("the API server %s has no %s: its CRD is not installed; install Weir there (kubectl apply --server-side -k config/default), or choose another cluster with --context",
+		c.config.Host, what)
+}
+
+// Client returns a client that reads any object from the API server, as the same
+// user. It asks for discovery.
+func (c *Cluster) Client(scheme *runtime.Scheme) (client.Client, error) {
+	made, err := client.New(c.config, client.Options{Scheme: scheme})
+	return made, c.Explain(err)
 }

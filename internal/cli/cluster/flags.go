@@ -1,7 +1,7 @@
 // Package cluster is how a command reaches a cluster: the one that kubectl
-// would reach with the same flags and environment, as the same user. It asks
-// for no discovery and caches nothing: a command knows the resources that it
-// is about, and makes few requests.
+// would reach with the same flags and environment, as the same user. It caches
+// nothing and, but for [Cluster.Client], asks for no discovery: a command knows
+// the resources that it is about, and makes few requests.
 //
 // Of k8s.io/cli-runtime, which has the same flags, it needs nothing: that
 // brings kustomize along and makes the program twice as large.
@@ -76,7 +76,7 @@ func (f *Flags) Connect() (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig: %w", err)
 	}
-	return &Cluster{Namespace: namespace, client: client, server: config.Host}, nil
+	return &Cluster{Namespace: namespace, client: client, config: config}, nil
 }
 
 func (f *Flags) loader() clientcmd.ClientConfig {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 // server answers lists one after the other, and watches with the events that
@@ -120,7 +121,7 @@ func TestFollow(t *testing.T) {
 					known = append(known, thing(text))
 				}
 				s := &server{answers: append(slices.Clip(c.answers), answer{})}
-				objects := Objects{cluster: &Cluster{server: "here"}, resource: Namespaces, client: s}
+				objects := Objects{cluster: &Cluster{config: &rest.Config{Host: "here"}}, resource: Namespaces, client: s}
 				var told []string
 				err := objects.Follow(t.Context(), Selection{}, known, func(o *unstructured.Unstructured, gone bool) bool {
 					if o.GetName() == "end" {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
@@ -43,13 +42,13 @@ type header struct {
 	Items           []json.RawMessage                `json:"items"`
 }
 
-// document keeps the generators of one document.
-func (l *loader) document(place string, doc []byte) {
+// document reads the objects of one document.
+func (r *reader) document(place string, doc []byte) {
 	data := doc
 	if !json.Valid(doc) {
 		var err error
 		if data, err = yaml.YAMLToJSON(doc); err != nil {
-			l.add(place, Generator{Invalid: invalid(place, err)})
+			r.broken(place, err)
 			return
 		}
 	}
@@ -59,47 +58,11 @@ func (l *loader) document(place string, doc []byte) {
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
 		for i, item := range h.Items {
-			l.document(fmt.Sprintf("%s: items[%d]", place, i), item)
+			r.document(fmt.Sprintf("%s: items[%d]", place, i), item)
 		}
 		return
 	}
-	err := known(h)
-	if err == nil && h.Kind != v1beta1.KindArtifactGenerator {
-		l.kinds[h.Kind] = true
-		return
-	}
-	var g Generator
-	if err == nil {
-		err = strictly(doc, &g.Object)
-	}
-	if g.Object.Name, g.Object.Namespace = h.Metadata.Name, h.Metadata.Namespace; g.Object.Namespace == "" {
-		g.Object.Namespace = metav1.NamespaceDefault
-	}
-	if err == nil {
-		err = checkNames(g.Object.ObjectMeta)
-	}
-	if err != nil {
-		g.Invalid = invalid(place, err)
-	}
-	l.add(place, g)
-}
-
-// known finds slips in the header that would make a generator seem to be
-// somebody else's object.
-func known(h header) error {
-	gv, err := schema.ParseGroupVersion(h.APIVersion)
-	ours := err == nil && gv.Group == v1beta1.GroupVersion.Group
-	switch {
-	case ours && h.Kind == v1beta1.KindNamespaceMetadata:
-		return nil
-	case ours && h.Kind != v1beta1.KindArtifactGenerator:
-		return fmt.Errorf("kind: %q is not of the group %s; there are %s and %s",
-			h.Kind, gv.Group, v1beta1.KindArtifactGenerator, v1beta1.KindNamespaceMetadata)
-	case h.Kind == v1beta1.KindArtifactGenerator && gv != v1beta1.GroupVersion:
-		return fmt.Errorf("apiVersion: %q is not known of an %s, want %s", h.APIVersion, h.Kind, v1beta1.GroupVersion)
-	default:
-		return nil
-	}
+	r.take(place, doc, h)
 }
 
 // strictly decodes an object as an API server does that refuses unknown and
@@ -146,16 +109,16 @@ func mistyped(data []byte, into any, err error) error {
 	return fmt.Errorf("%s: want %s, not %s", wrong.Field, want, have)
 }
 
-// checkNames refuses names that no object can have.
-func checkNames(m metav1.ObjectMeta) error {
-	if m.Name == "" {
-		return fmt.Errorf("metadata.name: an %s needs a name", v1beta1.KindArtifactGenerator)
+// checkNames refuses names that no object can have. The namespace may be empty.
+func checkNames(what, name, namespace string) error {
+	if name == "" {
+		return fmt.Errorf("metadata.name: %s needs a name", what)
 	}
-	if msgs := validation.IsDNS1123Subdomain(m.Name); len(msgs) > 0 {
-		return fmt.Errorf("metadata.name: %q: %s", m.Name, brief(msgs[0]))
+	if msgs := validation.IsDNS1123Subdomain(name); len(msgs) > 0 {
+		return fmt.Errorf("metadata.name: %q: %s", name, brief(msgs[0]))
 	}
-	if msgs := validation.IsDNS1123Label(m.Namespace); len(msgs) > 0 {
-		return fmt.Errorf("metadata.namespace: %q: %s", m.Namespace, brief(msgs[0]))
+	if msgs := validation.IsDNS1123Label(namespace); namespace != "" && len(msgs) > 0 {
+		return fmt.Errorf("metadata.namespace: %q: %s", namespace, brief(msgs[0]))
 	}
 	return nil
 }

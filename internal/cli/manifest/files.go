@@ -6,10 +6,77 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// reader reads the objects of files, each file once.
+type reader struct {
+	stdin io.Reader
+	seen  map[string]bool // files that were read
+	// take is told of each object, and broken of each document that cannot be read.
+	take   func(place string, doc []byte, h header)
+	broken func(place string, err error)
+}
+
+// all reads the files, directories, glob patterns and standard input ("-") that
+// names lists.
+func (r *reader) all(ctx context.Context, names []string) error {
+	for _, name := range names {
+		files, err := filesOf(name)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if err := r.file(ctx, file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// file reads one file. An error means that it cannot be read at all.
+func (r *reader) file(ctx context.Context, name string) error {
+	id, data, err := read(ctx, name, r.stdin)
+	if err != nil || r.seen[id] {
+		return err
+	}
+	r.seen[id] = true
+	docs := split(data)
+	for i, doc := range docs {
+		place := name
+		if name == "-" {
+			place = "standard input"
+		}
+		if len(docs) > 1 {
+			place = fmt.Sprintf("%s: document %d", place, i+1)
+		}
+		r.document(place, doc)
+	}
+	return nil
+}
+
+// nothing says that no name has led to what is wanted, and what kinds are there
+// instead.
+func (r *reader) nothing(names []string, wanted string, instead map[string]bool) error {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	text := fmt.Sprintf("no %s in %s", wanted, strings.Join(quoted, ", "))
+	switch kinds := slices.Sorted(maps.Keys(instead)); {
+	case len(r.seen) == 0:
+		return fmt.Errorf("%s: there are no .yaml, .yml and .json files; directories below are not searched", text)
+	case len(kinds) > 0:
+		return fmt.Errorf("%s, only of the kinds %s", text, strings.Join(kinds, ", "))
+	default:
+		return fmt.Errorf("%s", text)
+	}
+}
 
 // filesOf returns the manifests that a name stands for, sorted: those directly
 // in a directory, those that match a pattern, or the one file.

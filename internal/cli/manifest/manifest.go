@@ -1,15 +1,16 @@
-// Package manifest reads ArtifactGenerators from files, as kubectl reads
-// objects: YAML or JSON, several in a file, lists, files of a directory. It
-// checks their shape as an API server would, not what they ask for.
+// Package manifest reads ArtifactGenerators and replications from files, as
+// kubectl reads objects: YAML or JSON, several in a file, lists, files of a
+// directory. It checks their shape as an API server would, not what they ask
+// for.
 package manifest
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/fail"
@@ -38,56 +39,70 @@ func (g Generator) String() string {
 // of other kinds are passed over; what cannot be read as YAML is in the result
 // as invalid. Errors mean that a name is wrong, or that none holds a generator.
 func Load(ctx context.Context, names []string, stdin io.Reader) ([]Generator, error) {
-	l := &loader{stdin: stdin, seen: map[string]bool{}, kinds: map[string]bool{}, from: map[string]string{}}
-	for _, name := range names {
-		files, err := filesOf(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range files {
-			if err := l.file(ctx, file); err != nil {
-				return nil, err
-			}
-		}
+	g := &generators{kinds: map[string]bool{}, from: map[string]string{}}
+	r := &reader{stdin: stdin, seen: map[string]bool{}, take: g.take, broken: func(place string, err error) {
+		g.add(place, Generator{Invalid: invalid(place, err)})
+	}}
+	if err := r.all(ctx, names); err != nil {
+		return nil, err
 	}
-	if len(l.out) == 0 {
-		return nil, l.nothing(names)
+	if len(g.out) == 0 {
+		return nil, r.nothing(names, v1beta1.KindArtifactGenerator+" of "+v1beta1.GroupVersion.String(), g.kinds)
 	}
-	return l.out, nil
+	return g.out, nil
 }
 
-type loader struct {
-	stdin io.Reader
-	seen  map[string]bool   // files that were read
+// generators are those that were found.
+type generators struct {
 	kinds map[string]bool   // of the objects passed over
 	from  map[string]string // where a generator stands, by name
 	out   []Generator
 }
 
-// file reads one file. An error means that it cannot be read at all.
-func (l *loader) file(ctx context.Context, name string) error {
-	id, data, err := read(ctx, name, l.stdin)
-	if err != nil || l.seen[id] {
-		return err
+// take keeps an object if it is a generator.
+func (l *generators) take(place string, doc []byte, h header) {
+	err := known(h)
+	if err == nil && h.Kind != v1beta1.KindArtifactGenerator {
+		l.kinds[h.Kind] = true
+		return
 	}
-	l.seen[id] = true
-	docs := split(data)
-	for i, doc := range docs {
-		place := name
-		if name == "-" {
-			place = "standard input"
-		}
-		if len(docs) > 1 {
-			place = fmt.Sprintf("%s: document %d", place, i+1)
-		}
-		l.document(place, doc)
+	var g Generator
+	if err == nil {
+		err = strictly(doc, &g.Object)
 	}
-	return nil
+	if g.Object.Name, g.Object.Namespace = h.Metadata.Name, h.Metadata.Namespace; g.Object.Namespace == "" {
+		g.Object.Namespace = metav1.NamespaceDefault
+	}
+	if err == nil {
+		err = checkNames("an "+v1beta1.KindArtifactGenerator, g.Object.Name, g.Object.Namespace)
+	}
+	if err != nil {
+		g.Invalid = invalid(place, err)
+	}
+	l.add(place, g)
+}
+
+// known finds slips in the header that would make a generator seem to be
+// somebody else's object.
+func known(h header) error {
+	gv, err := schema.ParseGroupVersion(h.APIVersion)
+	ours := err == nil && gv.Group == v1beta1.GroupVersion.Group
+	switch {
+	case ours && h.Kind == v1beta1.KindNamespaceMetadata:
+		return nil
+	case ours && h.Kind != v1beta1.KindArtifactGenerator:
+		return fmt.Errorf("kind: %q is not of the group %s; there are %s and %s",
+			h.Kind, gv.Group, v1beta1.KindArtifactGenerator, v1beta1.KindNamespaceMetadata)
+	case h.Kind == v1beta1.KindArtifactGenerator && gv != v1beta1.GroupVersion:
+		return fmt.Errorf("apiVersion: %q is not known of an %s, want %s", h.APIVersion, h.Kind, v1beta1.GroupVersion)
+	default:
+		return nil
+	}
 }
 
 // add keeps a generator. Of two with one name the first is kept: in a cluster
 // there can be only one.
-func (l *loader) add(place string, g Generator) {
+func (l *generators) add(place string, g Generator) {
 	key := g.String()
 	if first, twice := l.from[key]; twice && g.Invalid == nil {
 		g.Invalid = fail.Stalled(v1beta1.ReasonValidationFailed, "%s: the generator stands in %s too", place, first)
@@ -96,21 +111,4 @@ func (l *loader) add(place string, g Generator) {
 		l.from[key] = place
 	}
 	l.out = append(l.out, g)
-}
-
-// nothing says that no name has led to a generator, and what is there instead.
-func (l *loader) nothing(names []string) error {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	text := fmt.Sprintf("no %s of %s in %s", v1beta1.KindArtifactGenerator, v1beta1.GroupVersion, strings.Join(quoted, ", "))
-	switch kinds := slices.Sorted(maps.Keys(l.kinds)); {
-	case len(l.seen) == 0:
-		return fmt.Errorf("%s: there are no .yaml, .yml and .json files; directories below are not searched", text)
-	case len(kinds) > 0:
-		return fmt.Errorf("%s, only of the kinds %s", text, strings.Join(kinds, ", "))
-	default:
-		return fmt.Errorf("%s", text)
-	}
 }

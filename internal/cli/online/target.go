@@ -1,4 +1,4 @@
-// Package online has the commands that work on objects of a cluster: weir get,
+// Package online has the commands that work on objects of a cluster: weir get, plan,
 // reconcile, suspend and resume. They work on every kind that package kind
 // knows; what only one kind can do is a command of its own.
 package online
@@ -22,7 +22,7 @@ import (
 
 // Commands returns the commands of this room.
 func Commands(env process.Env) []*cobra.Command {
-	return []*cobra.Command{newGet(env), newReconcile(env), newSuspend(env), newResume(env)}
+	return []*cobra.Command{newGet(env), newReconcile(env), newSuspend(env), newResume(env), newPlan(env)}
 }
 
 // target is which objects a command is about.

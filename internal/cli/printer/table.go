@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/weir-dev/weir/internal/view"
 )
 
 const (
@@ -70,7 +71,7 @@ func (p *Printer) row(o *unstructured.Unstructured) ([]string, error) {
 	}
 	out = append(out, o.GetName())
 	for i, c := range p.kind.Columns {
-		cell := line(cells[i])
+		cell := view.Line(cells[i])
 		switch {
 		case p.format == "wide":
 		case c.Wide:
@@ -81,17 +82,6 @@ func (p *Printer) row(o *unstructured.Unstructured) ([]string, error) {
 		out = append(out, cell)
 	}
 	return out, nil
-}
-
-// line makes a cell one line without what terminals take for orders: messages
-// quote what tenants have written.
-func line(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, strings.Join(strings.Fields(s), " "))
 }
 
 func cut(s string) string {

@@ -35,6 +35,26 @@ func (e Env) Note(format string, args ...any) { fmt.Fprintf(e.Err, format+"\n", 
 // to tell.
 var ErrReported = errors.New("reported")
 
+// exitError is an error that ends the process with a code of its own.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string { return e.err.Error() }
+func (e exitError) Unwrap() error { return e.err }
+
+// Exit has the process end with the code because of err.
+func Exit(code int, err error) error { return exitError{code, err} }
+
+// Code returns the code that err asks for, or else the usual one.
+func Code(err error, usual int) int {
+	if e, ok := errors.AsType[exitError](err); ok {
+		return e.code
+	}
+	return usual
+}
+
 // usageError is an error of the command line, not of what it asks for.
 type usageError struct{ err error }
 
