@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
 	"github.com/weir-dev/weir/internal/access"
+	"github.com/weir-dev/weir/internal/budget"
 	"github.com/weir-dev/weir/internal/controller/draft"
 	"github.com/weir-dev/weir/internal/controller/space"
 	"github.com/weir-dev/weir/internal/fail"
@@ -21,7 +22,8 @@ import (
 const maxAgain = time.Minute
 
 // authorise withholds what the account of the generator may not do: a namespace
-// in which it may not do all that is to be done there sees no write at all.
+// in which it may not do all that is to be done there sees no write at all. Of
+// what is left to prune all stays if it is more than the budget of the generator.
 func (r *run) authorise(ctx context.Context) error {
 	uses := map[string]access.Use{}
 	for _, a := range r.draft.Publish {
@@ -50,7 +52,37 @@ func (r *run) authorise(ctx context.Context) error {
 			r.alone = append(r.alone, k)
 		}
 	}
-	return nil
+	goes := slices.Clone(strays)
+	for _, e := range r.draft.Prune {
+		goes = append(goes, draft.KeyOf(e))
+	}
+	if r.blocked, err = r.bound(ctx, goes, len(r.draft.Publish)+len(r.draft.Manage)+len(r.draft.Keep)); r.blocked != nil {
+		r.draft.Hold()
+		r.alone = append(r.alone, strays...)
+	}
+	return err
+}
+
+// bound returns why the objects stay although they are wanted no longer, nil when
+// they go: they are more than the budget of the generator.
+func (r *run) bound(ctx context.Context, goes []object.Key, wanted int) (blocked *fail.Error, err error) {
+	if !budget.IsSet(r.generator.Annotations) {
+		return nil, nil
+	}
+	standing, err := r.publisher.Standing(ctx, r.uid())
+	if err != nil {
+		return nil, err
+	}
+	var removals []budget.Removal
+	for _, k := range goes {
+		if uid, ok := standing[k]; ok && !slices.Contains(r.alone, k) {
+			removals = append(removals, budget.Removal{Key: k, UID: uid})
+		}
+	}
+	if err := budget.Judge(r.generator.Annotations, removals, wanted); err != nil {
+		return &fail.Error{Reason: v1beta1.ReasonPruneBlocked, Class: fail.Wait, Err: err}, nil
+	}
+	return nil, nil
 }
 
 // add notes another use of a namespace.

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/ledger"
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/report"
+	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/store"
 )
 
@@ -81,6 +82,13 @@ func (r *run) tell(notes []report.Note) {
 // trouble returns all failures as one error. Conflicts alone are no news: the
 // pass is made again.
 func (r *run) trouble() error {
+	if r.blocked != nil {
+		e := *r.blocked
+		if err := r.draft.Err(); err != nil {
+			e.Class, e.Err = fail.Retry, fail.Join(e.Err, err)
+		}
+		return &e
+	}
 	failures := r.draft.Failures
 	if len(failures) > 0 && !slices.ContainsFunc(failures, func(f build.Failure) bool { return !apierrors.IsConflict(f.Err) }) {
 		return failures[0].Err

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/ledger"
 	"github.com/weir-dev/weir/internal/controller/publish"
 	"github.com/weir-dev/weir/internal/controller/source"
+	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/fetch"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/recipe"
@@ -139,6 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 var actions = map[string]string{
 	"observe": "ResolveSource", "fetch": "FetchSource", "build": "Build", "publish": "Publish", "withdraw": "Prune",
 	v1beta1.ReasonBuildFailed: "Build", v1beta1.ReasonAccessDenied: "Authorise", v1beta1.ReasonPruneFailed: "Prune",
+	v1beta1.ReasonPruneBlocked:         "Prune",
 	v1beta1.ReasonReconciliationFailed: "Publish", v1beta1.ReasonOwnershipConflict: "Publish",
 }
 
@@ -176,6 +178,7 @@ type run struct {
 	draft   *draft.Draft            // by build; authorise and publish withhold from it
 	alone   []object.Key            // by authorise and release: not to be touched
 	denied  []build.Failure         // by release
+	blocked *fail.Error             // by authorise: why nothing is pruned
 	outcome *publish.Outcome        // by publish
 }
 

@@ -17,6 +17,7 @@ import (
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/weir-dev/weir/api/source/v1beta1"
+	"github.com/weir-dev/weir/internal/budget"
 	"github.com/weir-dev/weir/internal/controller/chain"
 	"github.com/weir-dev/weir/internal/controller/external"
 	"github.com/weir-dev/weir/internal/controller/publish"
@@ -142,6 +143,7 @@ func moved() predicate.Predicate {
 func asked() predicate.Predicate {
 	annotations := []string{
 		v1beta1.AnnotationRequestedAt, v1beta1.AnnotationReconcile, v1beta1.AnnotationReconcileEvery, v1beta1.AnnotationPrune,
+		budget.Annotation, budget.Approval,
 	}
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		for _, key := range annotations {

@@ -52,7 +52,14 @@ func (r *run) release(ctx context.Context) error {
 		r.alone = append(r.alone, k)
 	}
 	r.abandon(ctx, left)
-	return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	blocked, err := r.bound(ctx, keys, 0)
+	if blocked != nil {
+		return blocked
+	}
+	return err
 }
 
 // abandon tells of what is left behind.

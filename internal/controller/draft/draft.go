@@ -114,6 +114,12 @@ func (d *Draft) Withhold(why func(object.Key) *fail.Error) {
 	d.Prune = without(d.Prune, func(e v1beta1.InventoryEntry) bool { return withheld(KeyOf(e)) })
 }
 
+// Hold keeps what would be pruned.
+func (d *Draft) Hold() {
+	d.Keep = append(d.Keep, d.Prune...)
+	d.Prune = nil
+}
+
 // without returns a list without some of it, and leaves the list alone.
 func without[T any](list []T, drop func(T) bool) []T {
 	var rest []T

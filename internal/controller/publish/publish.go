@@ -128,14 +128,52 @@ func (p *Publisher) Versions(ctx context.Context, uid types.UID) (map[object.Key
 	if p.NoNamespaces {
 		return out, nil
 	}
+	list, err := p.namespaces(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		out[space.KeyOf(list[i].Name)] = list[i].ResourceVersion
+	}
+	return out, nil
+}
+
+// Standing returns the UIDs of all objects that say they are a generator's and
+// that nobody has deleted yet.
+func (p *Publisher) Standing(ctx context.Context, uid types.UID) (map[object.Key]types.UID, error) {
+	live, err := p.Published(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[object.Key]types.UID, len(live))
+	for k, o := range live {
+		if o.DeletionTimestamp.IsZero() {
+			out[k] = o.UID
+		}
+	}
+	if p.NoNamespaces {
+		return out, nil
+	}
+	list, err := p.namespaces(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].DeletionTimestamp.IsZero() {
+			out[space.KeyOf(list[i].Name)] = list[i].UID
+		}
+	}
+	return out, nil
+}
+
+// namespaces returns the metadata of the namespaces that say they are a
+// generator's.
+func (p *Publisher) namespaces(ctx context.Context, uid types.UID) ([]metav1.PartialObjectMetadata, error) {
 	list := namespaces()
 	if err := p.Client.List(ctx, list, client.MatchingLabels{v1beta1.LabelGenerator: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
-	for i := range list.Items {
-		out[space.KeyOf(list.Items[i].Name)] = list.Items[i].ResourceVersion
-	}
-	return out, nil
+	return list.Items, nil
 }
 
 // Publish makes the namespaces, stores the artifacts, makes their objects say so and removes the
