@@ -114,7 +114,7 @@ func (r *Realm) place(p *Piece) (object.Key, error) {
 		if p.Destination.Namespace != nil {
 			p.Object.SetNamespace(p.Destination.Namespace.Name)
 		}
-		return object.KeyOf(p.Object), fmt.Errorf("resolving resource scope failed: kind %s/%s is not known to the API server", gvk.GroupVersion(), gvk.Kind)
+		return object.KeyOf(p.Object), fmt.Errorf("resolving resource scope failed: %w", unknown(gvk))
 	case !namespaced && r.Confined():
 		return object.KeyOf(p.Object), clusterScoped(gvk)
 	case !namespaced:

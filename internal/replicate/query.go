@@ -1,10 +1,12 @@
 package replicate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -120,7 +122,7 @@ func (r *Realm) check(q *Query) error {
 	case err != nil:
 		return err
 	case !known:
-		return fmt.Errorf("kind %s/%s is not known to the API server", q.GroupVersion(), q.Kind)
+		return unknown(q.GroupVersionKind)
 	case !namespaced && r.Confined():
 		return clusterScoped(q.GroupVersionKind)
 	case !namespaced:
@@ -143,6 +145,15 @@ func (r *Realm) copied(q *Query) error {
 
 func clusterScoped(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("cluster-scoped kind %s/%s is not allowed: %w", gvk.GroupVersion(), gvk.Kind, ErrConfined)
+}
+
+// unknown is the error of kinds that are not there. Lists are none.
+func unknown(gvk schema.GroupVersionKind) error {
+	if of, ok := strings.CutSuffix(gvk.Kind, "List"); ok {
+		return fmt.Errorf("kind %s/%s is not known to the API server, or is a list of %s; name the kind of its items, and give each as a manifest of its own",
+			gvk.GroupVersion(), gvk.Kind, cmp.Or(of, "anything"))
+	}
+	return fmt.Errorf("kind %s/%s is not known to the API server", gvk.GroupVersion(), gvk.Kind)
 }
 
 // selector returns a label selector with its placeholders replaced.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -154,8 +155,14 @@ func (s *Search) Leaving() string {
 // Asked returns which sources were asked for, in no order.
 func (s *Search) Asked() []replicate.Query { return s.sources.Asked() }
 
-// namespaced reports the scope of a kind.
+// namespaced reports the scope of a kind. Lists are no kinds of objects, though
+// mappers know them: there is nothing to apply or to read by a name.
 func (s *Search) namespaced(gvk schema.GroupVersionKind) (namespaced, known bool, err error) {
+	if of, list := strings.CutSuffix(gvk.Kind, "List"); list {
+		if _, err := s.options.Mapper.RESTMapping(schema.GroupKind{Group: gvk.Group, Kind: of}, gvk.Version); of == "" || err == nil {
+			return false, false, nil
+		}
+	}
 	m, err := s.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	switch {
 	case meta.IsNoMatchError(err):

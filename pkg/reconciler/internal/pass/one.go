@@ -249,7 +249,7 @@ func (p *pass) put(ctx context.Context, t *look.Target, d done) (done, error) {
 	default:
 	}
 	stored, err := put(ctx, t)
-	if d.Verb == plan.Create && apierrors.IsNotFound(err) && d.Namespace != "" {
+	if d.Verb == plan.Create && apierrors.IsNotFound(err) && deed.Reason(err) != plan.TypeUnknown && d.Namespace != "" {
 		p.look.Places.Missed(d.Namespace) // and decide again
 	}
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	Denied
 	// Leaving says that the namespace is going away.
 	Leaving
-	// Untyped says that the server does not know the kind.
+	// Untyped says that the server does not know the kind, or has no objects of it.
 	Untyped
 )
 
@@ -39,7 +39,7 @@ func Classify(err error) Class {
 		return Leaving
 	case apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
 		return Taken
-	case meta.IsNoMatchError(err):
+	case meta.IsNoMatchError(err), isUnserved(err):
 		return Untyped
 	}
 	switch code(err) {
@@ -54,6 +54,18 @@ func Classify(err error) Class {
 		return Unprocessable
 	}
 	return Other
+}
+
+// isUnserved reports whether nothing answers where objects of the kind would be:
+// there are kinds that can only be asked, such as reviews of access. The server
+// then names nothing that it did not find.
+func isUnserved(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Kind == "" || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 func code(err error) int32 {
