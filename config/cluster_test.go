@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,8 +121,10 @@ func TestSecretsAreOutOfReach(t *testing.T) {
 				if err := i.Create(t.Context(), review); err != nil {
 					t.Fatal(err)
 				}
-				if review.Status.Allowed {
-					t.Errorf("the controller may %s %s in %q", verb, resource, in)
+				// Records of replications are ConfigMaps of its own namespace.
+				record := resource == "configmaps" && in == namespace && slices.Contains([]string{"list", "create", "update", "delete"}, verb)
+				if review.Status.Allowed != record {
+					t.Errorf("that the controller may %s %s in %q is %t", verb, resource, in, review.Status.Allowed)
 				}
 			}
 		}

@@ -19,11 +19,17 @@ const (
 // Payload returns what the inventory keeps about the target. [TenantOf] and
 // [OriginOf] read it.
 func (t *Target) Payload() map[string]string {
-	m := map[string]string{payloadTenant: t.Tenant, payloadOrigin: t.Origin}
+	m := PayloadOf(t.Tenant, t.Origin)
 	if len(t.Blocks) > 1 {
 		m[payloadBlocks] = text(t.Blocks)
 	}
 	return m
+}
+
+// PayloadOf returns what the inventory keeps about a target of which nothing else
+// is known.
+func PayloadOf(tenant, origin string) map[string]string {
+	return map[string]string{payloadTenant: tenant, payloadOrigin: origin}
 }
 
 // TenantOf returns the tenant of a recorded target.

@@ -85,6 +85,7 @@ type world struct {
 	admin     client.Client
 	config    *rest.Config
 	namespace string // and the name of the tenant, its label and the replication
+	bytes     int    // of a status that a record may take
 	*process
 	engine *replication.Engine
 }
@@ -146,6 +147,7 @@ func (w *world) begin(last int64, after bool) {
 	w.engine = replication.New(replication.Options{
 		Client: c, Direct: c, Tenants: c, Accounts: &account.Clients{Config: config},
 		Own: types.NamespacedName{Namespace: "weir-system", Name: "weir-controller"}, Parallel: 1,
+		StatusBytes: w.bytes,
 	})
 }
 

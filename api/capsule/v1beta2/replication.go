@@ -97,7 +97,8 @@ type ReplicationStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Size is the number of processed items.
+	// Size is the number of targets: of the processed items, unless there are too
+	// many for a status.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -115,8 +116,15 @@ type ReplicationStatus struct {
 	// +optional
 	ServiceAccount *AccountStatus `json:"serviceAccount,omitempty"`
 
+	// Counts is how many targets are in which state. Absent: none were looked at
+	// yet.
+	// +optional
+	Counts *Counts `json:"counts,omitempty"`
+
 	// ProcessedItems are the targets that the replication manages, is to manage
-	// or has not cleaned up yet.
+	// or has not cleaned up yet. Of more than fit into half a megabyte it has those
+	// that fail, then those that leave, then those that are skipped, then others;
+	// "weir get items" shows all.
 	// +listType=atomic
 	// +optional
 	ProcessedItems []ProcessedItem `json:"processedItems,omitempty"`
@@ -124,6 +132,39 @@ type ReplicationStatus struct {
 	// Inventory is the controller's own record of the targets: gzipped JSON.
 	// +optional
 	Inventory []byte `json:"inventory,omitempty"`
+
+	// Shards are where the record is, and all items, of a replication with more
+	// targets than fit into its status. Absent: there are none.
+	// +optional
+	Shards *Shards `json:"shards,omitempty"`
+}
+
+// Counts is how many targets are in which state.
+type Counts struct {
+	// Ready targets are as they are wanted.
+	// +optional
+	Ready int64 `json:"ready"`
+	// Failed targets could not be applied or cleaned up.
+	// +optional
+	Failed int64 `json:"failed"`
+	// Skipped targets are left as they are, by the condition of their policy.
+	// +optional
+	Skipped int64 `json:"skipped"`
+	// Leaving targets are no longer wanted and not gone yet.
+	// +optional
+	Leaving int64 `json:"leaving"`
+}
+
+// Shards are ConfigMaps with the record of a replication.
+type Shards struct {
+	// Namespace of the ConfigMaps.
+	// +required
+	Namespace string `json:"namespace"`
+	// Revision is the oldest state of the ConfigMaps that may be believed. Zero:
+	// none, for they are about to be written first or removed, and the record is
+	// in the status.
+	// +optional
+	Revision int64 `json:"revision"`
 }
 
 // ProcessedItem is one target.

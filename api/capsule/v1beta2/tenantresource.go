@@ -12,6 +12,8 @@ const KindTenantResource = "TenantResource"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=tr
 // +kubebuilder:printcolumn:name="Items",type="integer",JSONPath=".status.size"
+// +kubebuilder:printcolumn:name="Failed",type="integer",priority=1,JSONPath=".status.counts.failed"
+// +kubebuilder:printcolumn:name="Skipped",type="integer",priority=1,JSONPath=".status.counts.skipped"
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status"
 // +kubebuilder:printcolumn:name="Status",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"

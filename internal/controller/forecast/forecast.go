@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/heritage"
 	"github.com/weir-dev/weir/internal/controller/objects"
@@ -83,10 +84,14 @@ func (f *Forecaster) recall(ctx context.Context, r *replication) error {
 	r.owner = string(stored.GetUID())
 	r.before = status.ServiceAccount
 	inherit(r.Object, stored)
-	if r.recorded, err = record.Open(status.Inventory); err != nil {
-		return fmt.Errorf("status.inventory: %w", err)
+	of := v1beta2.KindGlobalTenantResource
+	if stored.GetNamespace() != "" {
+		of = v1beta2.KindTenantResource
 	}
-	if len(status.Inventory) == 0 {
+	if r.recorded, _, err = record.Look(ctx, f.client, record.OwnerOf(of, stored), status); err != nil {
+		return fmt.Errorf("reading what it has: %w", err)
+	}
+	if len(status.Inventory) == 0 && !record.IsSharded(status) {
 		r.recorded = heritage.Inventory(r.id(), r.Spec, status.ProcessedItems)
 	}
 	return nil

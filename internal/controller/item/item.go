@@ -59,7 +59,7 @@ func Of(p Pass) Report {
 			b.never(f)
 		}
 	}
-	slices.SortFunc(b.report.Items, compare)
+	Sort(b.report.Items)
 	return b.report
 }
 
@@ -80,7 +80,7 @@ func (b *builder) index() {
 		b.targets[b.Targets[i].Key] = &b.Targets[i]
 	}
 	for i := range b.Before {
-		b.before[keyOf(&b.Before[i])] = &b.Before[i]
+		b.before[KeyOf(&b.Before[i])] = &b.Before[i]
 	}
 	for _, f := range b.Failures {
 		if b.failed[f.Key] == nil {
@@ -89,7 +89,8 @@ func (b *builder) index() {
 	}
 }
 
-func keyOf(it *v1beta2.ProcessedItem) object.Key {
+// KeyOf returns the key of the target of an item.
+func KeyOf(it *v1beta2.ProcessedItem) object.Key {
 	return object.Key{Group: it.Group, Kind: it.Kind, Namespace: it.Namespace, Name: it.Name}
 }
 
@@ -218,7 +219,7 @@ func (b *builder) never(f *replicate.Failure) {
 
 func (b *builder) fail(p *v1beta2.ProcessedItem, err error, list *[]error) {
 	p.Status.Status, p.Status.Message = metav1.ConditionFalse, bounded(err.Error())
-	*list = append(*list, fmt.Errorf("%s %s: %w", p.Kind, path(keyOf(p)), err))
+	*list = append(*list, fmt.Errorf("%s %s: %w", p.Kind, path(KeyOf(p)), err))
 }
 
 func bounded(message string) string {
@@ -227,6 +228,9 @@ func bounded(message string) string {
 	}
 	return strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
 }
+
+// Sort sorts items as a status has them.
+func Sort(items []v1beta2.ProcessedItem) { slices.SortFunc(items, compare) }
 
 func compare(x, y v1beta2.ProcessedItem) int {
 	return cmp.Or(

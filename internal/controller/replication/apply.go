@@ -9,8 +9,8 @@ import (
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/heritage"
 	"github.com/weir-dev/weir/internal/controller/objects"
-	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/fail"
+	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/replicate"
 	"github.com/weir-dev/weir/pkg/reconciler"
 	"github.com/weir-dev/weir/pkg/reconciler/inventory"
@@ -21,8 +21,8 @@ import (
 const processing = "processing"
 
 // gate turns targets into objects, each with the condition of its block.
-func (r *run) gate(context.Context) error {
-	recorded, err := r.recorded()
+func (r *run) gate(ctx context.Context) error {
+	recorded, err := r.recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ const maxRounds = 3
 // apply brings the targets to what is wanted, and then removes what is wanted
 // no longer.
 func (r *run) apply(ctx context.Context) error {
-	recorded, err := r.recorded()
+	recorded, err := r.recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,15 +52,14 @@ func (r *run) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	s := r.store()
 	for range maxRounds {
-		q := r.request(s)
+		q := r.request()
 		q.Objects, q.Spare = r.objects, r.spares
 		if err = r.bound(ctx, &q, recorded); err == nil {
 			r.result, err = r.Engine.objects.Apply(ctx, q)
 		}
-		if s.Err != nil {
-			return s.Err
+		if err := r.record.Err(); err != nil {
+			return err
 		}
 		if r.result != nil || !r.drop(err) {
 			break
@@ -111,8 +110,7 @@ func general(res *reconciler.Result, err error) error {
 // remove removes everything, or nothing if that is more than the budget of the
 // replication.
 func (r *run) remove(ctx context.Context) error {
-	s := r.store()
-	q := r.request(s)
+	q := r.request()
 	if err := r.boundAll(ctx, q); err != nil {
 		return err
 	}
@@ -123,36 +121,24 @@ func (r *run) remove(ctx context.Context) error {
 	}
 	var err error
 	r.result, err = r.Engine.objects.Delete(ctx, q)
-	if s.Err != nil {
-		return s.Err
+	if err := r.record.Err(); err != nil {
+		return err
 	}
 	r.broken = general(r.result, err)
 	return nil
 }
 
 // request returns what all requests of the replication have in common.
-func (r *run) request(s inventory.Store) reconciler.Request {
+func (r *run) request() reconciler.Request {
 	return reconciler.Request{
-		Owner: reconciler.Owner{ID: string(r.object.GetUID()), Former: heritage.Managers(r.id())}, Store: s, Client: r.client,
+		Owner: reconciler.Owner{ID: string(r.object.GetUID()), Former: heritage.Managers(r.id())}, Store: r.record, Client: r.client,
 		Signature: objects.Signature(r.id(), account.UserName(r.account), r.object.GetUID()),
 	}
 }
 
-// recorded returns the inventory of the status.
-func (r *run) recorded() (inventory.Inventory, error) {
-	v, err := record.Open(r.status.Inventory)
-	if err != nil {
-		return v, fail.Stalled(v1beta2.ReasonFailed, "status.inventory: %w", err)
-	}
-	return v, nil
-}
-
-// store keeps the inventory in the status.
-func (r *run) store() *record.Store {
-	return &record.Store{
-		Data:  &r.status.Inventory,
-		Write: func(ctx context.Context) error { return r.pass.Record(ctx, processing) },
-	}
+// recorded returns the inventory before the pass.
+func (r *run) recorded(ctx context.Context) (inventory.Inventory, error) {
+	return r.record.Load(ctx, "")
 }
 
 // bound has a pass remove nothing if it would remove more than the budget of the
@@ -188,7 +174,7 @@ func (r *run) boundAll(ctx context.Context, q reconciler.Request) error {
 	if !budget.IsSet(r.object.GetAnnotations()) {
 		return nil
 	}
-	recorded, err := r.recorded()
+	recorded, err := r.recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -207,3 +193,12 @@ func (r *run) judge(p *plan.Plan, recorded inventory.Inventory) error {
 	}
 	return &fail.Error{Reason: v1beta2.ReasonPruneBlocked, Class: fail.Wait, Err: err}
 }
+
+// writer writes the status of a pass while work is under way.
+type writer struct{ *loop.Pass }
+
+// Begin implements [record.Writer].
+func (w writer) Begin(ctx context.Context) error { return w.Pass.Begin(ctx, processing) }
+
+// Record implements [record.Writer].
+func (w writer) Record(ctx context.Context) error { return w.Pass.Record(ctx, processing) }

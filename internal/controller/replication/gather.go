@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/controller/wanted"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
@@ -20,7 +21,8 @@ type run struct {
 	*Engine
 	subject
 
-	pass *loop.Pass
+	pass   *loop.Pass
+	record *record.Record
 
 	client   client.Client        // by identify
 	switched bool                 // by identify: another account than before

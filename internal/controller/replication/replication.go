@@ -21,6 +21,7 @@ import (
 	"github.com/weir-dev/weir/internal/controller/account"
 	"github.com/weir-dev/weir/internal/controller/lane"
 	"github.com/weir-dev/weir/internal/controller/objects"
+	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/controller/wanted"
 	"github.com/weir-dev/weir/internal/loop"
@@ -55,6 +56,10 @@ type Options struct {
 	// destination; zero means ten seconds.
 	Limits     template.Limits
 	RenderTime time.Duration
+	// StatusBytes is how many bytes of a status the record of a replication may
+	// take before it is kept in ConfigMaps in the namespace of Own; zero means
+	// 512 KiB.
+	StatusBytes int
 	// Parallel is how many destinations are rendered, and how many targets are
 	// written, at a time; zero means 8.
 	Parallel int
@@ -85,6 +90,7 @@ type Engine struct {
 
 	wanted  wanted.Options
 	objects *reconciler.Reconciler
+	records *record.Keeper
 	global  loop.Loop[*v1beta2.GlobalTenantResource]
 	tenant  loop.Loop[*v1beta2.TenantResource]
 	changed map[bool]chan event.GenericEvent // by whether it is global
@@ -112,6 +118,8 @@ func New(o Options) *Engine {
 	e.objects = objects.NewReconciler(objects.Options{
 		Direct: o.Direct, Namespaces: o.Tenants, Metadata: metadata, Parallel: o.Parallel, Now: o.Now,
 	})
+	e.records = record.NewKeeper(o.Direct, o.Own.Namespace)
+	e.records.Bytes = o.StatusBytes
 	e.global = loop.Loop[*v1beta2.GlobalTenantResource]{
 		Kind:   kindOf(e, func() *v1beta2.GlobalTenantResource { return &v1beta2.GlobalTenantResource{} }, e.subjectOfGlobal),
 		Client: o.Client, Live: o.Direct, Events: o.Events, Jitter: o.Jitter, Observe: o.Observe,
@@ -173,7 +181,7 @@ func kindOf[T loop.Object](e *Engine, empty func() T, of func(T) subject) loop.K
 		New:       empty,
 		Finalizer: v1beta2.Finalizer,
 		Obsolete:  []string{v1beta2.FinalizerLegacy},
-		Needed:    func(o T) bool { return len(of(o).status.Inventory) > 0 },
+		Needed:    func(o T) bool { return record.Has(of(o).status) },
 		Request:   v1beta2.AnnotationRequestedAt,
 		Interval:  func(o T) time.Duration { return interval(of(o).spec) },
 		Unbounded: true,
@@ -187,24 +195,26 @@ func kindOf[T loop.Object](e *Engine, empty func() T, of func(T) subject) loop.K
 	}
 }
 
+func (e *Engine) run(s subject, p *loop.Pass) *run {
+	return &run{Engine: e, subject: s, pass: p, record: e.records.Open(s.owner(), s.status, writer{p}, s.inherited)}
+}
+
 func (e *Engine) steps(s subject, p *loop.Pass) []step.Step {
-	r := &run{Engine: e, subject: s, pass: p}
+	r := e.run(s, p)
 	return []step.Step{
-		step.Of("inherit", r.inherit), // what Capsule recorded, if it did
-		step.Of("depend", r.depend),   // wait for others
-		step.Of("gather", r.gather),   // who acts, and in which tenants
-		step.Of("queue", r.queue),     // if there is much to do, until others are done
-		step.Of("render", r.render),   // blocks into targets, for each destination
-		step.Of("gate", r.gate),       // targets into objects with their conditions
-		step.Of("apply", r.apply),     // apply them, then remove what left
-		step.Of("report", r.report),   // what happened, into status
+		step.Of("depend", r.depend), // wait for others
+		step.Of("gather", r.gather), // who acts, and in which tenants
+		step.Of("queue", r.queue),   // if there is much to do, until others are done
+		step.Of("render", r.render), // blocks into targets, for each destination
+		step.Of("gate", r.gate),     // targets into objects with their conditions
+		step.Of("apply", r.apply),   // apply them, then remove what left
+		step.Of("report", r.report), // what happened, into status
 	}
 }
 
 func (e *Engine) finalize(s subject, p *loop.Pass) []step.Step {
-	r := &run{Engine: e, subject: s, pass: p}
+	r := e.run(s, p)
 	return []step.Step{
-		step.Of("inherit", r.inherit),
 		step.Of("identify", r.identify),
 		step.Of("queue", r.queue),
 		step.Of("remove", r.remove),

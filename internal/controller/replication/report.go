@@ -11,7 +11,6 @@ import (
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/item"
-	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/fail"
 	"github.com/weir-dev/weir/internal/loop"
@@ -30,17 +29,14 @@ func (r *run) report(ctx context.Context) error {
 	if r.result == nil { // nothing was tried
 		return &fail.Error{Reason: v1beta2.ReasonFailed, Err: r.broken}
 	}
-	data, err := record.Data(r.result.Inventory)
-	if err != nil {
-		return err
-	}
-	r.status.Inventory = data
 	report := item.Of(item.Pass{
 		Targets: r.targets, Failures: r.failures, Outcomes: r.result.Outcomes,
-		Inventory: r.result.Inventory, Before: r.status.ProcessedItems,
+		Inventory: r.result.Inventory, Before: r.record.Items(),
 	})
-	news := skipped(report.Items, r.status.ProcessedItems)
-	r.status.ProcessedItems, r.status.Size = report.Items, int64(len(report.Items))
+	if err := r.record.Close(ctx, r.result.Inventory, report.Items); err != nil {
+		return err
+	}
+	news := skipped(report.Items, r.record.Items())
 	r.tell(news)
 	r.look(ctx)
 	if err := r.failed(report); err != nil {

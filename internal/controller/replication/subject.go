@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
+	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/controller/sight"
 	"github.com/weir-dev/weir/internal/loop"
 	"github.com/weir-dev/weir/internal/protect/mark"
@@ -73,6 +74,14 @@ func (s *subject) id() mark.Replication {
 // asOwner returns the replication as one who is told of changes.
 func (s *subject) asOwner() sight.Owner {
 	return sight.Owner{Global: s.isGlobal(), Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
+}
+
+// owner returns what the record of the replication is called.
+func (s *subject) owner() record.Owner {
+	if s.isGlobal() {
+		return record.OwnerOf(v1beta2.KindGlobalTenantResource, s.object)
+	}
+	return record.OwnerOf(v1beta2.KindTenantResource, s.object)
 }
 
 // interval returns the time until the next pass. Text that is no duration is

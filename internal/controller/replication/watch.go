@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -12,12 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/weir-dev/weir/api/capsule/v1beta2"
 	"github.com/weir-dev/weir/internal/controller/concern"
 	"github.com/weir-dev/weir/internal/controller/membership"
+	"github.com/weir-dev/weir/internal/controller/record"
 	"github.com/weir-dev/weir/internal/controller/wake"
 	"github.com/weir-dev/weir/internal/loop"
 )
@@ -52,7 +56,24 @@ func (e *Engine) Watch(mgr ctrl.Manager, o controller.Options) error {
 			return err
 		}
 	}
+	return mgr.Add(manager.RunnableFunc(e.sweep))
+}
+
+// sweep removes the records of replications that went without doing so. What it
+// cannot remove the next process tries again.
+func (e *Engine) sweep(ctx context.Context) error {
+	if err := e.records.Sweep(ctx, e.gone); err != nil && ctx.Err() == nil {
+		ctrl.LoggerFrom(ctx).Error(err, "removing the records of replications that are gone")
+	}
 	return nil
+}
+
+// gone reports whether a replication is not there any more.
+func (e *Engine) gone(ctx context.Context, o record.Owner) (bool, error) {
+	about := &metav1.PartialObjectMetadata{}
+	about.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(o.Kind))
+	err := e.Direct.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, about)
+	return apierrors.IsNotFound(err) || err == nil && about.UID != o.UID, client.IgnoreNotFound(err)
 }
 
 // pause is how long changes of sources and targets are gathered, our own writes
