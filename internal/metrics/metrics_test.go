@@ -163,14 +163,9 @@ func TestSeriesGoWithTheirGenerators(t *testing.T) {
 // What replications say is read at each scrape, so it goes with them (R131).
 func TestR131_Replications(t *testing.T) {
 	w := newWorld(t)
-	item := func(is metav1.ConditionStatus, message string) v1beta2.ProcessedItem {
-		return v1beta2.ProcessedItem{Status: v1beta2.ItemStatus{Status: is, Message: message}}
-	}
 	g := v1beta2.GlobalTenantResource{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
 	g.Status.Conditions = []metav1.Condition{{Type: v1beta2.ConditionReady, Status: metav1.ConditionTrue}, {Type: v1beta2.ConditionCordoned, Status: metav1.ConditionFalse}}
-	g.Status.ProcessedItems = []v1beta2.ProcessedItem{
-		item(metav1.ConditionTrue, ""), item(metav1.ConditionTrue, ""), item(metav1.ConditionTrue, v1beta2.MessageSkipped), item(metav1.ConditionFalse, "no"),
-	}
+	g.Status.Counts = &v1beta2.Counts{Ready: 2, Failed: 1, Skipped: 1, Leaving: 3}
 	r := v1beta2.TenantResource{ObjectMeta: metav1.ObjectMeta{Namespace: "oil", Name: "keys"}}
 	w.global, w.tenant = []v1beta2.GlobalTenantResource{g}, []v1beta2.TenantResource{r}
 	w.Protected(true)
@@ -181,9 +176,11 @@ func TestR131_Replications(t *testing.T) {
 		capsule_resource_condition{condition="Ready",name="keys",target_namespace="oil"} 0
 		weir_protection_in_force 1
 		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="failed"} 1
+		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="leaving"} 3
 		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="ready"} 2
 		weir_replication_targets{kind="GlobalTenantResource",name="quota",namespace="",state="skipped"} 1
 		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="failed"} 0
+		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="leaving"} 0
 		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="ready"} 0
 		weir_replication_targets{kind="TenantResource",name="keys",namespace="oil",state="skipped"} 0
 	`)

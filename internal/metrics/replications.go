@@ -14,6 +14,7 @@ import (
 const (
 	stateReady   = "ready"
 	stateFailed  = "failed"
+	stateLeaving = "leaving"
 	stateSkipped = "skipped"
 )
 
@@ -61,18 +62,11 @@ func conditions(of *v1beta2.ReplicationStatus) []metav1.Condition {
 
 // targets sends how many targets of a replication are in each state.
 func (s scrape) targets(to chan<- prometheus.Metric, kind string, of *metav1.ObjectMeta, status *v1beta2.ReplicationStatus) {
-	n := map[string]int{stateReady: 0, stateFailed: 0, stateSkipped: 0}
-	for _, it := range status.ProcessedItems {
-		switch {
-		case it.Status.Status != metav1.ConditionTrue:
-			n[stateFailed]++
-		case it.Status.Message == v1beta2.MessageSkipped:
-			n[stateSkipped]++
-		default:
-			n[stateReady]++
-		}
+	var n v1beta2.Counts
+	if status.Counts != nil {
+		n = *status.Counts
 	}
-	for state, count := range n {
+	for state, count := range map[string]int64{stateReady: n.Ready, stateFailed: n.Failed, stateSkipped: n.Skipped, stateLeaving: n.Leaving} {
 		s.gauge(to, targets, float64(count), kind, of.Name, of.Namespace, state)
 	}
 }

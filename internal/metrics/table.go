@@ -78,7 +78,7 @@ func Table() []Metric {
 		{dropped, Counter, []string{"reason"}, "Events that --events-addr did not get, by reason: queue_full, undelivered or shutdown.", nil},
 		{tenantCondition, Gauge, []string{"name", "target_namespace", "condition"}, "1 if a condition (Ready or Cordoned) of a TenantResource is True, 0 if not; the namespace is its own.", nil},
 		{globalCondition, Gauge, []string{"name", "condition"}, "1 if a condition (Ready or Cordoned) of a GlobalTenantResource is True, 0 if not.", nil},
-		{targets, Gauge, []string{"kind", "name", "namespace", "state"}, "How many targets of a replication are ready, failed or skipped.", nil},
+		{targets, Gauge, []string{"kind", "name", "namespace", "state"}, "How many targets of a replication are ready, failed, skipped, or leaving and not gone yet.", nil},
 		{protected, Gauge, nil, "1 if the admission policies that keep others off protected objects are in the cluster, 0 if not.", nil},
 	}
 }

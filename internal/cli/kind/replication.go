@@ -57,14 +57,9 @@ func replication(singular, short string) Kind {
 }
 
 func replicationRow(g *v1beta2.GlobalTenantResource, now time.Time) []string {
-	failed, skipped := 0, 0
-	for _, it := range g.Status.ProcessedItems {
-		switch {
-		case it.Status.Status == metav1.ConditionFalse:
-			failed++
-		case it.Status.Message == v1beta2.MessageSkipped:
-			skipped++
-		}
+	var n v1beta2.Counts
+	if g.Status.Counts != nil {
+		n = *g.Status.Counts
 	}
 	account := "-"
 	if a := g.Status.ServiceAccount; a != nil {
@@ -72,7 +67,7 @@ func replicationRow(g *v1beta2.GlobalTenantResource, now time.Time) []string {
 	}
 	r := replicationReady(g)
 	return []string{
-		strconv.FormatInt(g.Status.Size, 10), strconv.Itoa(failed), strconv.Itoa(skipped), string(r.Status),
+		strconv.FormatInt(g.Status.Size, 10), strconv.FormatInt(n.Failed, 10), strconv.FormatInt(n.Skipped, 10), string(r.Status),
 		r.Message, age(g.CreationTimestamp, now), listed(g.Status.SelectedTenants), account, r.Reason,
 	}
 }
