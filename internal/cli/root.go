@@ -50,7 +50,9 @@ func finish(c *cobra.Command) {
 		}
 		return
 	}
-	group(c)
+	if c.RunE == nil {
+		group(c)
+	}
 	for _, sub := range c.Commands() {
 		finish(sub)
 	}
@@ -86,11 +88,12 @@ const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 {{end}}{{if .HasExample}}Examples:
 {{.Example}}
 
-{{end}}Usage:
-  {{if .HasAvailableSubCommands}}{{.CommandPath}} [command]
+{{end}}Usage:{{if or .ValidArgsFunction (not .HasAvailableSubCommands)}}
+  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} [command]
 
 Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{else}}{{.UseLine}}{{end}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}
 {{if .HasAvailableLocalFlags}}
 Flags:
 {{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}

@@ -37,8 +37,11 @@ const (
 // Resource is what objects of a kind are called in the API.
 type Resource = schema.GroupVersionResource
 
-// Namespaces is the resource of namespaces.
-var Namespaces = Resource{Version: "v1", Resource: "namespaces"}
+// Resources that every cluster has.
+var (
+	Namespaces = Resource{Version: "v1", Resource: "namespaces"}
+	ConfigMaps = Resource{Version: "v1", Resource: "configmaps"}
+)
 
 // Cluster is a cluster as one user sees it.
 type Cluster struct {
@@ -67,6 +70,9 @@ func (c *Cluster) Objects(r Resource, namespace string) Objects {
 
 // In returns the objects of the same resource in one namespace.
 func (o Objects) In(namespace string) Objects { return o.cluster.Objects(o.resource, namespace) }
+
+// Others returns the objects of another resource of the same cluster.
+func (o Objects) Others(r Resource, namespace string) Objects { return o.cluster.Objects(r, namespace) }
 
 // Selection is which objects are meant; its zero value means all.
 type Selection struct {

@@ -48,6 +48,9 @@ cluster cannot be asked, and with 2 when the command line is wrong.`,
   weir get gtr -o wide
   weir get tr -A -o wide
 
+  # the targets of one that failed
+  weir get items gtr/quota --state failed
+
   # what changes, until interrupted
   weir get ag -A --watch`,
 		SuggestFor: []string{"list", "show", "ls", "describe"},
@@ -60,6 +63,7 @@ cluster cannot be asked, and with 2 when the command line is wrong.`,
 	flags.BoolVar(&g.ignore, "ignore-not-found", false, "exit with 0 though an object is not there")
 	flags.BoolVarP(&g.watch, "watch", "w", false, "go on to show what changes")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(printer.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	c.AddCommand(newItems(env))
 	return c
 }
 

@@ -25,6 +25,24 @@ type table struct {
 	begun  bool
 }
 
+// Table prints rows below a header, if there is one. Cells are not cut.
+func Table(w io.Writer, header []string, rows [][]string) error {
+	var lines [][]string
+	if header != nil {
+		lines = append(lines, header)
+	}
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = view.Line(cell)
+		}
+		lines = append(lines, cells)
+	}
+	var t table
+	_, err := w.Write(t.lines(lines))
+	return err
+}
+
 // rows prints a row for each object, below the header if that was not printed.
 func (p *Printer) rows(w io.Writer, objects []unstructured.Unstructured) error {
 	if len(objects) == 0 {
