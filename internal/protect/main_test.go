@@ -42,7 +42,7 @@ const (
 var policies = protect.Policies{
 	Controller: controller,
 	Exempt:     []string{capsule},
-	System:     []string{"flux-system", "weir-system"},
+	System:     []string{"weir-system"},
 }
 
 // stage is the cluster with the policies in force, and who plays on it.
